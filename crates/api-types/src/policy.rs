@@ -33,15 +33,15 @@ pub struct PolicyCreationFields {
 pub struct PolicyBody {
     /// Values of what a submission leaves out, as in a specification. Items of a list stand under
     /// `instances`.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "without_nulls", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub defaults: Option<Value>,
     /// Rules, nested as the fields are: `{"compute": {"gpuDevicesRequest": {"max": 4}}}`.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "without_nulls", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub rules: Option<Value>,
     /// Ids of data sources that every workload gets.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "without_nulls", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub imposed_assets: Option<Value>,
     /// Not for a request to say.
@@ -51,7 +51,7 @@ pub struct PolicyBody {
 }
 
 /// A value without the fields of it that are `null`: published clients send all that there are.
-fn said<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+fn without_nulls<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     fn clear(value: &mut Value) {
         match value {
             Value::Object(fields) => {

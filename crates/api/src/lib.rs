@@ -135,52 +135,52 @@ pub(crate) struct Server {
 
 /// State of the handlers. Handlers of a capability get its part.
 #[derive(Clone)]
-pub(crate) struct Shared(Arc<Server>);
+pub(crate) struct ApiState(Arc<Server>);
 
-impl std::ops::Deref for Shared {
+impl std::ops::Deref for ApiState {
     type Target = Arc<Server>;
     fn deref(&self) -> &Arc<Server> {
         &self.0
     }
 }
 
-impl FromRef<Shared> for Arc<Iam> {
-    fn from_ref(server: &Shared) -> Self {
+impl FromRef<ApiState> for Arc<Iam> {
+    fn from_ref(server: &ApiState) -> Self {
         server.iam.clone()
     }
 }
 
-impl FromRef<Shared> for Arc<Gateway> {
-    fn from_ref(server: &Shared) -> Self {
+impl FromRef<ApiState> for Arc<Gateway> {
+    fn from_ref(server: &ApiState) -> Self {
         server.gateway.clone()
     }
 }
 
-impl FromRef<Shared> for Arc<Telemetry> {
-    fn from_ref(server: &Shared) -> Self {
+impl FromRef<ApiState> for Arc<Telemetry> {
+    fn from_ref(server: &ApiState) -> Self {
         server.telemetry.clone()
     }
 }
 
-impl FromRef<Shared> for Arc<Assets> {
-    fn from_ref(server: &Shared) -> Self {
+impl FromRef<ApiState> for Arc<Assets> {
+    fn from_ref(server: &ApiState) -> Self {
         server.assets.clone()
     }
 }
 
-impl FromRef<Shared> for Arc<changes::Context> {
-    fn from_ref(server: &Shared) -> Self {
+impl FromRef<ApiState> for Arc<changes::Context> {
+    fn from_ref(server: &ApiState) -> Self {
         server.changes.clone()
     }
 }
 
-impl FromRef<Shared> for Arc<policy::Context> {
-    fn from_ref(server: &Shared) -> Self {
+impl FromRef<ApiState> for Arc<policy::Context> {
+    fn from_ref(server: &ApiState) -> Self {
         server.policy.clone()
     }
 }
 
-impl From<State> for Shared {
+impl From<State> for ApiState {
     fn from(state: State) -> Self {
         let backend = Backend { control: state.control, clock: state.clock };
         let origins = Origins { server: state.url.clone(), domain: state.workloads_domain };

@@ -82,7 +82,7 @@ fn gpus(pod: &PodSpec) -> GpuAsk {
 }
 
 /// The requested steps, followed by the submissions to projects with these ids.
-pub(crate) fn asked(
+pub(crate) fn read_steps(
     steps: &[serde_json::Value],
     submitted: Vec<(u64, WorkloadSpec)>,
 ) -> Result<Vec<Asked>, ApiError> {

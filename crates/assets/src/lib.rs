@@ -1,8 +1,8 @@
 //! Sources of values for submissions: assets, templates, config maps; and the volumes of projects.
 //!
 //! Owns: how they are kept, checked, found and shown, their routes, the composition of a submission
-//! from those it names, and rights on the machine ([`settle`]). The kinds are defined in [`kinds`].
-//! Does not know policies.
+//! from those it names, and rights on the machine ([`resolve_mounts`]). The kinds are defined in
+//! [`kinds`]. Does not know policies.
 
 mod checks;
 mod compose;
@@ -40,7 +40,7 @@ use view::{Scope, View};
 pub use compose::{compose, imposed};
 use credentials::Credential;
 pub use documents::documents;
-pub use mounts::{may_enter, must_exist, settle};
+pub use mounts::{may_enter, must_exist, resolve_mounts};
 use query::{AssetQuery, OneAssetQuery};
 pub use reseal::reseal;
 pub use routes::routes;

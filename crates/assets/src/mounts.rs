@@ -40,7 +40,7 @@ const HARMLESS: [&str; 15] = [
 
 /// Completes a converted workload: names its volumes, and refuses mounts and rights that the
 /// submitter may not have.
-pub async fn settle(
+pub async fn resolve_mounts(
     state: &Backend,
     asker: &Submitter,
     project: u64,

@@ -51,7 +51,7 @@ fn main() -> std::io::Result<()> {
                 plan.stats.trials
             );
             std::io::stdout().flush()?;
-            let (rounds, last_ms) = run.settle();
+            let (rounds, last_ms) = run.decide_until_stable();
             print!(", the last of {rounds} until nothing changes {last_ms:.1}");
             std::io::stdout().flush()?;
             let calm_ms = run.decide().1;
@@ -100,7 +100,7 @@ impl Run {
 
     /// Decides until nothing changes; returns the number of decisions, and the CPU time of the
     /// last.
-    fn settle(&mut self) -> (usize, f64) {
+    fn decide_until_stable(&mut self) -> (usize, f64) {
         for round in 1..SETTLE_MAX {
             let (plan, ms) = self.decide();
             if plan.steps.is_empty() {
@@ -117,7 +117,7 @@ impl Run {
         for _ in 0..CHANGES {
             change(self);
             all.push(self.decide().1);
-            self.settle();
+            self.decide_until_stable();
         }
         all.sort_by(f64::total_cmp);
         all[CHANGES / 2]

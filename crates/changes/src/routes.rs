@@ -25,7 +25,7 @@ use http_kit::{Allowed, ApiError, parameters, unknown_word};
 use crate::Context;
 use crate::reader::{Reader, Shape, StartFrom, Subscription};
 
-type Shared = Arc<Context>;
+type ChangesState = Arc<Context>;
 
 /// Value of `after` that starts at changes from now on.
 const NOW: &str = "now";
@@ -35,7 +35,7 @@ const PARAMETERS: [&str; 5] = ["kinds", "project", "workload", "after", "shape"]
 pub fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    ChangesState: FromRef<S>,
 {
     let about = "Objects as they change, each whole; resumable";
     // The route needs no role: each object is checked by itself.
@@ -61,11 +61,11 @@ impl Output for EventStream {
 }
 
 async fn stream_changes(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ChangesState>,
     Extension(caller): Extension<Caller>,
-    asked: Asked,
+    asked: ChangesQuery,
 ) -> Result<EventStream, ApiError> {
-    let Asked { kinds, projects, workload, after, shape } = asked;
+    let ChangesQuery { kinds, projects, workload, after, shape } = asked;
     if let Some(kind) = kinds.iter().find(|kind| !shape.has_kind(**kind)) {
         let why = format!("`{}` is part of rows only; add shape=row", kind.word());
         return Err(ApiError::field("kinds", why));
@@ -91,7 +91,7 @@ async fn stream_changes(
 
 /// The projects with these ids or names, if the caller may see them.
 fn chosen(
-    state: &Shared,
+    state: &ChangesState,
     caller: &Caller,
     asked: &BTreeSet<String>,
 ) -> Result<BTreeSet<u64>, ApiError> {
@@ -111,7 +111,7 @@ fn chosen(
 }
 
 /// The parameters of a request.
-struct Asked {
+struct ChangesQuery {
     kinds: Vec<ChangeKind>,
     projects: BTreeSet<String>,
     workload: Option<Uuid>,
@@ -119,7 +119,7 @@ struct Asked {
     shape: Shape,
 }
 
-impl Input for Asked {
+impl Input for ChangesQuery {
     fn describe(to: &mut Description) {
         let words = ChangeKind::ALL.into_iter().map(ChangeKind::word);
         to.words("kinds", words, false, "Only objects of these kinds");
@@ -134,7 +134,7 @@ impl Input for Asked {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Asked {
+impl<S: Sync> FromRequestParts<S> for ChangesQuery {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {

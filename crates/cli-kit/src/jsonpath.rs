@@ -10,14 +10,14 @@ use crate::suggest;
 
 /// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JsonPath(Vec<Part>);
+pub struct JsonPath(Vec<TemplatePart>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Path(Vec<Step>),
     /// `{range PATH}…{end}`: the parts, filled in for each value.
-    Range(Vec<Step>, Vec<Part>),
+    Range(Vec<Step>, Vec<TemplatePart>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl FromStr for JsonPath {
 }
 
 /// The parts up to the end of the text, or up to `{end}`.
-fn parts(rest: &mut &str, in_range: bool) -> Result<Vec<Part>, String> {
+fn parts(rest: &mut &str, in_range: bool) -> Result<Vec<TemplatePart>, String> {
     let mut parts = Vec::new();
     loop {
         let Some((text, after)) = rest.split_once('{') else {
@@ -54,12 +54,12 @@ fn parts(rest: &mut &str, in_range: bool) -> Result<Vec<Part>, String> {
                 return Err("`{range …}` without `{end}`".to_owned());
             }
             if !rest.is_empty() {
-                parts.push(Part::Text(std::mem::take(rest).to_owned()));
+                parts.push(TemplatePart::Text(std::mem::take(rest).to_owned()));
             }
             return Ok(parts);
         };
         if !text.is_empty() {
-            parts.push(Part::Text(text.to_owned()));
+            parts.push(TemplatePart::Text(text.to_owned()));
         }
         let inner = braced(after)?;
         *rest = &after[inner.len() + 1..];
@@ -72,11 +72,11 @@ fn parts(rest: &mut &str, in_range: bool) -> Result<Vec<Part>, String> {
             };
         } else if let Some(path) = inner.strip_prefix("range ") {
             let path = steps(path.trim())?;
-            parts.push(Part::Range(path, self::parts(rest, true)?));
+            parts.push(TemplatePart::Range(path, self::parts(rest, true)?));
         } else if inner.starts_with(['"', '\'']) {
-            parts.push(Part::Text(quoted(inner)?));
+            parts.push(TemplatePart::Text(quoted(inner)?));
         } else {
-            parts.push(Part::Path(steps(inner)?));
+            parts.push(TemplatePart::Path(steps(inner)?));
         }
     }
 }
@@ -212,15 +212,15 @@ impl JsonPath {
     }
 }
 
-fn fill(parts: &[Part], at: &Value, out: &mut String) -> Result<(), String> {
+fn fill(parts: &[TemplatePart], at: &Value, out: &mut String) -> Result<(), String> {
     for part in parts {
         match part {
-            Part::Text(text) => out.push_str(text),
-            Part::Path(path) => {
+            TemplatePart::Text(text) => out.push_str(text),
+            TemplatePart::Path(path) => {
                 let found = select(path, at)?;
                 out.push_str(&found.into_iter().map(shown).collect::<Vec<_>>().join(" "));
             }
-            Part::Range(path, inner) => {
+            TemplatePart::Range(path, inner) => {
                 for value in select(path, at)? {
                     fill(inner, value, out)?;
                 }

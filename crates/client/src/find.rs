@@ -30,7 +30,7 @@ pub struct ServerFile {
 
 /// A client, and the location of its server.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct LocatedClient {
     /// Client of the server.
     pub client: Client,
     /// True if the server is on this machine.
@@ -70,7 +70,7 @@ pub fn find(
     token: Option<&str>,
     state_dir: Option<&Path>,
     ca: Option<&Path>,
-) -> Result<Found, Error> {
+) -> Result<LocatedClient, Error> {
     let file = state_dir.map(read_server_file).transpose()?.flatten();
     let given = token.map(ToOwned::to_owned);
     match (url, file, state_dir) {
@@ -81,9 +81,9 @@ pub fn find(
             match (dir, owner.filter(|owner| listener::is_of_user(url, *owner))) {
                 (Some(dir), Some(owner)) => {
                     let client = Client::of_user(url, read_token(dir)?, owner)?.renewed_in(dir);
-                    Ok(Found { client, local })
+                    Ok(LocatedClient { client, local })
                 }
-                _ => Ok(Found { client: Client::new(url, given, ca)?, local }),
+                _ => Ok(LocatedClient { client: Client::new(url, given, ca)?, local }),
             }
         }
         // Whatever its address: the server that wrote the file is on this machine.
@@ -96,10 +96,12 @@ pub fn find(
                 // The file was removed after it had been read.
                 None => Client::new(&file.url, None, ca)?,
             };
-            Ok(Found { client, local: true })
+            Ok(LocatedClient { client, local: true })
         }
         // The listener is not known to be this user's server.
-        (None, ..) => Ok(Found { client: Client::new(DEFAULT_URL, given, ca)?, local: true }),
+        (None, ..) => {
+            Ok(LocatedClient { client: Client::new(DEFAULT_URL, given, ca)?, local: true })
+        }
     }
 }
 

@@ -22,7 +22,7 @@ mod workloads;
 pub use changes::{ChangeStream, Watched};
 pub use exec_session::{Exec, ExecSession, Gone, Input, Printed, Receiver, Sender};
 pub use find::{
-    Found, SERVER_FILE, ServerFile, find, read_server_file, state_dir, write_server_file,
+    LocatedClient, SERVER_FILE, ServerFile, find, read_server_file, state_dir, write_server_file,
 };
 pub use logs::{LogPosition, LogStream, Logs, Since};
 pub use routes::{Download, WorkloadKind};

@@ -38,7 +38,7 @@ pub struct LogPosition {
     /// Offset in bytes.
     pub(crate) offset: u64,
     /// State of the line at this position.
-    pub(crate) line: Line,
+    pub(crate) line: TimestampSplitter,
 }
 
 impl LogPosition {
@@ -86,14 +86,14 @@ impl std::fmt::Debug for LogStream {
 
 /// Separates output from the times before its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct TimestampSplitter {
     /// True if each line begins with a time.
     pub(crate) stamped: bool,
     /// Received part of an incomplete time; `None` within the line.
     time: Option<Vec<u8>>,
 }
 
-impl Line {
+impl TimestampSplitter {
     pub(crate) const fn new(stamped: bool) -> Self {
         Self { stamped, time: Some(Vec::new()) }
     }
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn times_are_told_whole_and_do_not_count() {
-        let mut line = Line::new(true);
+        let mut line = TimestampSplitter::new(true);
         let mut told = |chunk: &str| {
             let (told, written) = line.pass(chunk.as_bytes());
             (String::from_utf8(told).unwrap(), written)
@@ -145,6 +145,6 @@ mod tests {
         assert_eq!(told(":01 c"), ("12:01 c".to_owned(), 1));
         assert_eq!(told("\n\n"), ("\n".to_owned(), 1), "a time that is not complete");
         assert_eq!(line.restarted().time, Some(Vec::new()), "comes once more");
-        assert_eq!(Line::new(false).pass(b"1 a\n"), (b"1 a\n".to_vec(), 4));
+        assert_eq!(TimestampSplitter::new(false).pass(b"1 a\n"), (b"1 a\n".to_vec(), 4));
     }
 }

@@ -5,7 +5,7 @@ use futures_util::StreamExt as _;
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::logs::{Line, LogPosition, LogStream, Logs, Since};
+use crate::logs::{LogPosition, LogStream, Logs, Since, TimestampSplitter};
 use crate::request::ANSWER_TIMEOUT;
 use crate::{Client, Error};
 
@@ -505,7 +505,7 @@ impl Client {
         query.extend(timestamps.then(|| ("timestamps", "true".to_owned())));
         query.extend(follow.then(|| ("follow", "true".to_owned())));
         query.extend(previous.then(|| ("previous", "true".to_owned())));
-        self.output(id, query, Line::new(*timestamps)).await
+        self.output(id, query, TimestampSplitter::new(*timestamps)).await
     }
 
     /// Continues an interrupted stream at its position, to the end.
@@ -524,7 +524,7 @@ impl Client {
         &self,
         id: &str,
         query: Vec<(&str, String)>,
-        line: Line,
+        line: TimestampSplitter,
     ) -> Result<LogStream, Error> {
         let query: Vec<_> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let path = format!("/elastane/v1/workloads/{id}/logs{}", question(&query));

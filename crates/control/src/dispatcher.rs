@@ -18,7 +18,7 @@ use crate::metrics::{Purpose, Verb};
 use crate::recorder::Recorder;
 use crate::requests::{Answer, Pending, Query, Reply, Request, answer, answer_to, refuse};
 use crate::secrets::Completion;
-use crate::shared::Shared;
+use crate::shared::ControlState;
 use crate::time::MonotonicClock;
 use crate::{BatchFault, Options, archived, deleted, stored};
 use model::Op;
@@ -60,7 +60,7 @@ pub(crate) struct Inbox {
 pub(crate) struct Dispatcher {
     state: State,
     executor: Executor,
-    shared: Arc<Shared>,
+    shared: Arc<ControlState>,
     engine: Arc<dyn Engine>,
     store: store::Store,
     clock: Arc<MonotonicClock>,
@@ -100,7 +100,7 @@ impl Dispatcher {
     pub(crate) async fn open(
         options: Options,
         clock: Arc<MonotonicClock>,
-        shared: Arc<Shared>,
+        shared: Arc<ControlState>,
         inbox: Inbox,
         snapshot: records::Snapshot,
     ) -> Result<Self, Error> {
@@ -114,7 +114,7 @@ impl Dispatcher {
         let (executor, told) =
             Executor::new(engine.clone(), clock.clone(), completion.clone(), metrics);
         let gpus_told = GpuFaults::default();
-        let dated = clock.settle(snapshot.clock);
+        let dated = clock.set_from_wall_clock(snapshot.clock);
         let machines = (&nodes, &gpus_told);
         let build =
             || recorder.build(snapshot, machines, policy.usage, dated, HandedOver::default());
@@ -538,7 +538,7 @@ impl Dispatcher {
         self.observations = self.engine.observations();
         let snapshot = self.store.load().await.map_err(stored)?;
         let machines = (&self.nodes, &self.gpus_told);
-        let dated = self.clock.settle(snapshot.clock);
+        let dated = self.clock.set_from_wall_clock(snapshot.clock);
         let handed_over = self.state.hand_over(self.halted);
         let usage = self.policy.usage;
         let build = || self.recorder.build(snapshot, machines, usage, dated, handed_over);

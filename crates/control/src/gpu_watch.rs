@@ -23,7 +23,7 @@ pub(crate) const ANSWER_WAIT_MS: u64 = 20_000;
 pub(crate) struct Watch {
     engine: Arc<dyn Engine>,
     clock: Arc<MonotonicClock>,
-    judge: Judge,
+    filter: FaultFilter,
     told: watch::Sender<GpuFaults>,
     /// When it checks next.
     next: Instant,
@@ -38,7 +38,7 @@ impl Watch {
         metrics: Metrics,
     ) -> Self {
         let next = clock.now();
-        Self { engine, clock, judge: Judge::default(), told, next, metrics }
+        Self { engine, clock, filter: FaultFilter::default(), told, next, metrics }
     }
 
     /// Checks the GPUs of these nodes. Earlier findings stay if the driver does not answer.
@@ -54,7 +54,7 @@ impl Watch {
         }
         uuids.dedup(); // of the instances of one
         if uuids.is_empty() {
-            self.tell(lost);
+            self.publish_faults(lost);
             return;
         }
         let health = self.engine.gpu_health(uuids);
@@ -62,24 +62,24 @@ impl Watch {
         let Some(seen) = self.clock.within(ANSWER_WAIT_MS, health).await else {
             self.metrics.engine_failed(Verb::GpuHealth);
             tracing::warn!("the driver does not answer; the GPUs are taken for as they were");
-            self.tell_more(lost);
+            self.publish_lost(lost);
             return;
         };
         match seen {
             Ok(Some(seen)) => {
-                let mut fresh = self.judge.judge(seen);
+                let mut fresh = self.filter.confirmed_faults(seen);
                 fresh.extend(lost);
-                self.tell(fresh);
+                self.publish_faults(fresh);
             }
-            Ok(None) => self.tell_more(lost),
+            Ok(None) => self.publish_lost(lost),
             Err(error) => {
                 tracing::warn!(%error, "it is not known how the GPUs are");
-                self.tell_more(lost);
+                self.publish_lost(lost);
             }
         }
     }
 
-    fn tell(&self, fresh: BTreeMap<String, GpuFault>) {
+    fn publish_faults(&self, fresh: BTreeMap<String, GpuFault>) {
         let fresh = Arc::new(fresh);
         self.told.send_if_modified(|told| {
             let news = !alike(told, &fresh);
@@ -88,12 +88,12 @@ impl Watch {
         });
     }
 
-    /// Tells of GPUs that did not work when their nodes were seen, where no more is known of the
-    /// others.
-    fn tell_more(&self, lost: BTreeMap<String, GpuFault>) {
+    /// Adds the faults of GPUs that did not work when their nodes were seen; the published faults of
+    /// other GPUs stay.
+    fn publish_lost(&self, lost: BTreeMap<String, GpuFault>) {
         let mut all = BTreeMap::clone(&self.told.borrow());
         all.extend(lost);
-        self.tell(all);
+        self.publish_faults(all);
     }
 
     /// Never ends by itself. Checks the GPUs of the nodes that are shown.
@@ -120,13 +120,16 @@ fn alike(before: &BTreeMap<String, GpuFault>, now: &BTreeMap<String, GpuFault>) 
 /// it, since processes take a moment to end; one of the first sample counts at once, because work
 /// is placed right after it. A process stays until a sample without it.
 #[derive(Default)]
-struct Judge {
+struct FaultFilter {
     /// By GPU: the process ids of the last sample, and the foreign processes that count.
     foreign: BTreeMap<String, (BTreeSet<u32>, BTreeMap<u32, ForeignProcess>)>,
 }
 
-impl Judge {
-    fn judge(&mut self, seen: BTreeMap<String, GpuHealth>) -> BTreeMap<String, GpuFault> {
+impl FaultFilter {
+    fn confirmed_faults(
+        &mut self,
+        seen: BTreeMap<String, GpuHealth>,
+    ) -> BTreeMap<String, GpuFault> {
         let mut gpu_faults = BTreeMap::new();
         for (uuid, GpuHealth { fault, foreign }) in seen {
             if let Some(mut foreign) = foreign {
@@ -182,9 +185,9 @@ mod tests {
 
     /// Reports after each sample.
     fn told(looks: &[Seen<'_>]) -> Vec<String> {
-        let mut judge = Judge::default();
+        let mut filter = FaultFilter::default();
         let text = |seen: &Seen<'_>| {
-            let told = judge.judge(gpu(*seen));
+            let told = filter.confirmed_faults(gpu(*seen));
             told.get("GPU-1").map(ToString::to_string).unwrap_or_default()
         };
         looks.iter().map(text).collect()

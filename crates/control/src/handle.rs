@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::new_node::NewNode;
 use crate::node_access::NodeAccess;
 use crate::requests::{Answer, Query, Request, Submitted};
-use crate::shared::Shared;
+use crate::shared::ControlState;
 use crate::wanted::wanted;
 use crate::{ClusterInfo, stored};
 use orchestrator::{
@@ -31,7 +31,7 @@ use view::{Event, Object, OrgUnit, ProjectView, View, WorkloadView};
 pub struct Handle {
     requests: mpsc::Sender<Request>,
     pub(crate) queries: mpsc::Sender<Query>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ControlState>,
     origin: Arc<AuditDetail>,
     waits: bool,
 }
@@ -46,7 +46,7 @@ impl Handle {
     pub(crate) fn new(
         requests: mpsc::Sender<Request>,
         queries: mpsc::Sender<Query>,
-        shared: Arc<Shared>,
+        shared: Arc<ControlState>,
     ) -> Self {
         Self { requests, queries, shared, origin: Arc::default(), waits: false }
     }

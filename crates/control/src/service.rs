@@ -13,7 +13,7 @@ use crate::gpu_watch::Watch;
 use crate::meter::{Meter, Sample, Traffic};
 use crate::metrics::Metrics;
 use crate::retention::Retention;
-use crate::shared::Shared;
+use crate::shared::ControlState;
 use crate::time::MonotonicClock;
 use crate::{ClusterInfo, Handle, Options, stored};
 use orchestrator::{Error, IdleSince, check_nodes};
@@ -31,7 +31,7 @@ pub struct Service {
     dispatcher: Dispatcher,
     meter: Meter,
     watch: Watch,
-    shared: Arc<Shared>,
+    shared: Arc<ControlState>,
 }
 
 impl std::fmt::Debug for Service {
@@ -58,7 +58,7 @@ impl Service {
             version: options.version.clone(),
         };
         let (events, _) = broadcast::channel(EVENTS_BEHIND_MAX);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ControlState {
             view: ArcSwap::from_pointee(View::default()),
             sample: ArcSwap::from_pointee(Sample::default()),
             traffic: ArcSwap::from_pointee(Traffic::default()),

@@ -16,7 +16,7 @@ use crate::metrics::Metrics;
 use crate::node_access::NodeAccess;
 
 /// State shared by the handles and the service.
-pub(crate) struct Shared {
+pub(crate) struct ControlState {
     pub(crate) view: ArcSwap<View>,
     pub(crate) sample: ArcSwap<Sample>,
     pub(crate) traffic: ArcSwap<Traffic>,

@@ -64,7 +64,7 @@ impl Clock for SystemClock {
 }
 
 /// A clock that neither jumps nor goes back, except where the state is built (again), by
-/// [`MonotonicClock::settle`].
+/// [`MonotonicClock::set_from_wall_clock`].
 pub(crate) struct MonotonicClock {
     clock: Arc<dyn Clock>,
     /// Offset to add to the time since the start of the machine, in milliseconds.
@@ -128,7 +128,7 @@ impl MonotonicClock {
     }
 
     /// Sets the clock by the wall clock, and by the step that was `kept` with the state.
-    pub(crate) fn settle(&self, kept: Option<ClockRow>) -> Settled {
+    pub(crate) fn set_from_wall_clock(&self, kept: Option<ClockRow>) -> Settled {
         let ahead_ms = wall_ahead_ms(&*self.clock);
         let (clock, step_ms) = orchestrator::settle(kept, self.clock.boot(), ahead_ms);
         self.ahead_ms.store(clock.ahead_ms, Ordering::Relaxed);

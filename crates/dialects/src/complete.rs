@@ -11,7 +11,7 @@ use crate::intent::{Framework, Noun, Objects};
 
 /// Kinds of names that a server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Known {
+pub enum NameKind {
     /// Workloads of a project.
     Workloads(Noun),
     /// Objects other than workloads.
@@ -21,7 +21,7 @@ pub enum Known {
 }
 
 /// Queries a server for names; empty if it does not answer. The project is that of the line.
-pub type Ask = fn(Known, Option<String>) -> Vec<CompletionCandidate>;
+pub type Ask = fn(NameKind, Option<String>) -> Vec<CompletionCandidate>;
 
 static ASK: OnceLock<Ask> = OnceLock::new();
 
@@ -38,7 +38,7 @@ const PRIORITIES: [&str; 7] =
 /// Names of the workloads that the line can be about, in the project of the line or the default
 /// one.
 pub(crate) fn workloads() -> Vec<CompletionCandidate> {
-    asked(Known::Workloads(noun_in(&line())))
+    query_names(NameKind::Workloads(noun_in(&line())))
 }
 
 /// Names of templates.
@@ -67,7 +67,7 @@ pub(crate) fn named_objects() -> Vec<CompletionCandidate> {
 }
 
 fn names(of: Objects) -> Vec<CompletionCandidate> {
-    asked(Known::Objects(of))
+    query_names(NameKind::Objects(of))
 }
 
 /// Names of the priority classes; they are the same on every server.
@@ -77,10 +77,10 @@ pub(crate) fn priorities() -> Vec<CompletionCandidate> {
 
 /// Names of the projects.
 pub(crate) fn projects() -> Vec<CompletionCandidate> {
-    asked(Known::Projects)
+    query_names(NameKind::Projects)
 }
 
-fn asked(of: Known) -> Vec<CompletionCandidate> {
+fn query_names(of: NameKind) -> Vec<CompletionCandidate> {
     let project = value_of(&line(), &["-p", "--project"]);
     ASK.get().map(|ask| ask(of, project)).unwrap_or_default()
 }

@@ -23,7 +23,7 @@ pub use again::again;
 pub use args::deprecated::Deprecated;
 pub use args::values::{key_value, seconds};
 pub use args::{Global, tree};
-pub use complete::{Ask, Known, complete_with};
+pub use complete::{Ask, NameKind, complete_with};
 pub use lower::KIND_WORDS;
 pub use request::{change, creation};
 pub use submission::{Submission, submission};

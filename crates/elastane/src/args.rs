@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 
 use super::complete;
 use super::department::{Department, NodePool};
@@ -244,7 +244,7 @@ pub(crate) enum ConfigMap {
     #[command(group = clap::ArgGroup::new("texts").required(true).multiple(true))]
     Set {
         /// Name
-        #[arg(add = Known::new(complete::config_maps))]
+        #[arg(add = ArgValueCandidates::new(complete::config_maps))]
         name: String,
         /// A text from a file, under its name or another
         #[arg(long, value_name = "[KEY=]FILE", value_parser = keyed_file, group = "texts")]
@@ -253,14 +253,14 @@ pub(crate) enum ConfigMap {
         #[arg(long, value_name = "KEY=TEXT", value_parser = key_value, group = "texts")]
         from_literal: Vec<(String, String)>,
         /// Project
-        #[arg(short, long, add = Known::new(complete::projects))]
+        #[arg(short, long, add = ArgValueCandidates::new(complete::projects))]
         project: String,
     },
     /// List the config maps of a project
     #[command(visible_alias = "ls")]
     List {
         /// Project
-        #[arg(short, long, add = Known::new(complete::projects))]
+        #[arg(short, long, add = ArgValueCandidates::new(complete::projects))]
         project: String,
         /// How to print.
         #[command(flatten)]
@@ -269,22 +269,22 @@ pub(crate) enum ConfigMap {
     /// Show the content of a config map
     Show {
         /// Name
-        #[arg(add = Known::new(complete::config_maps))]
+        #[arg(add = ArgValueCandidates::new(complete::config_maps))]
         name: String,
         /// Show the text under this key, as it is
         #[arg(long)]
         key: Option<String>,
         /// Project
-        #[arg(short, long, add = Known::new(complete::projects))]
+        #[arg(short, long, add = ArgValueCandidates::new(complete::projects))]
         project: String,
     },
     /// Delete a config map; workloads that run keep their files
     Delete {
         /// Name
-        #[arg(add = Known::new(complete::config_maps))]
+        #[arg(add = ArgValueCandidates::new(complete::config_maps))]
         name: String,
         /// Project
-        #[arg(short, long, add = Known::new(complete::projects))]
+        #[arg(short, long, add = ArgValueCandidates::new(complete::projects))]
         project: String,
     },
 }
@@ -319,7 +319,7 @@ pub(crate) enum Credential {
         #[arg(long, value_name = "KEY=TEXT", value_parser = key_value, group = "values")]
         from_literal: Vec<(String, String)>,
         /// Project
-        #[arg(short, long, add = Known::new(complete::projects))]
+        #[arg(short, long, add = ArgValueCandidates::new(complete::projects))]
         project: String,
     },
     /// Delete a credential that no workload uses
@@ -327,7 +327,7 @@ pub(crate) enum Credential {
         /// Name
         name: String,
         /// Project
-        #[arg(short, long, add = Known::new(complete::projects))]
+        #[arg(short, long, add = ArgValueCandidates::new(complete::projects))]
         project: String,
     },
 }

@@ -7,7 +7,7 @@ use api_types::{
     ChangeKind, DepartmentCreationRequest, DepartmentForList, DepartmentUpdateRequest, Nodepool,
     NodepoolCreateFields, NodepoolUpdateFields, PoolLabel, QuotaChange, SharesOf,
 };
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 use client::Client;
 
 use super::complete;
@@ -38,7 +38,7 @@ pub(crate) enum Department {
     /// Show everything about a department
     Describe {
         /// Name
-        #[arg(add = Known::new(complete::departments))]
+        #[arg(add = ArgValueCandidates::new(complete::departments))]
         name: String,
         /// How to print.
         #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) enum Department {
     /// Change a department; what is not given stays as it is
     Update {
         /// Name
-        #[arg(add = Known::new(complete::departments))]
+        #[arg(add = ArgValueCandidates::new(complete::departments))]
         name: String,
         /// Its share
         #[command(flatten)]
@@ -59,7 +59,7 @@ pub(crate) enum Department {
     /// Delete a department without projects
     Delete {
         /// Name
-        #[arg(add = Known::new(complete::departments))]
+        #[arg(add = ArgValueCandidates::new(complete::departments))]
         name: String,
     },
 }
@@ -94,7 +94,7 @@ pub(crate) enum NodePool {
     ))]
     Update {
         /// Name
-        #[arg(add = Known::new(complete::pools))]
+        #[arg(add = ArgValueCandidates::new(complete::pools))]
         name: String,
         /// How workloads with a part of a GPU that start there divide its compute time: none, strict or
         /// fair; `""` for what the server was started with
@@ -108,7 +108,7 @@ pub(crate) enum NodePool {
     /// Delete a node pool and the quotas in it; its nodes go to the pool `default`
     Delete {
         /// Name
-        #[arg(add = Known::new(complete::pools))]
+        #[arg(add = ArgValueCandidates::new(complete::pools))]
         name: String,
         /// Delete it even if projects then hold more than their quotas on its nodes
         #[arg(short, long)]

@@ -27,7 +27,7 @@ const LAYOUT_FILE: &str = "nodes";
 
 /// The nodes, and their source.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct InitialNodes {
     pub(crate) nodes: Vec<NodeSpec>,
     /// Flag and value of the simulated nodes; `None` if the nodes are those of the machine.
     layout: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Found {
     pub(crate) instances: BTreeMap<String, Vec<MigInstance>>,
 }
 
-impl Found {
+impl InitialNodes {
     /// The nodes for the server, and their source. `gives_instances` is true if MIG instances are
     /// allocated.
     pub(crate) fn list(&mut self, gives_instances: bool) -> NodeList {
@@ -76,7 +76,11 @@ impl Found {
 
 /// Finds the nodes. Without a setting they are those of the last server, unless `replaced` is true.
 /// Blocks while the driver wakes up.
-pub(crate) fn find(machines: &Machines, state_dir: &Path, replaced: bool) -> Result<Found, Error> {
+pub(crate) fn find(
+    machines: &Machines,
+    state_dir: &Path,
+    replaced: bool,
+) -> Result<InitialNodes, Error> {
     let stored = match machines {
         Machines::Found if !replaced => last(state_dir)?,
         _ => None,
@@ -92,7 +96,7 @@ pub(crate) fn find(machines: &Machines, state_dir: &Path, replaced: bool) -> Res
         Machines::Found => None,
     };
     let nodes = asked_for.into_iter().map(node_on_host).collect();
-    Ok(Found { nodes, layout, because: None, instances: BTreeMap::new() })
+    Ok(InitialNodes { nodes, layout, because: None, instances: BTreeMap::new() })
 }
 
 /// Validates the nodes of a setting; those of the machine are not checked.
@@ -148,7 +152,7 @@ fn last(state_dir: &Path) -> Result<Option<Machines>, Error> {
 }
 
 /// Stores the nodes for the next server.
-pub(crate) fn remember(found: &Found, state_dir: &Path) -> Result<(), Error> {
+pub(crate) fn remember(found: &InitialNodes, state_dir: &Path) -> Result<(), Error> {
     let path = state_dir.join(LAYOUT_FILE);
     let done = match &found.layout {
         Some(layout) => write_whole(&path, layout),
@@ -171,7 +175,7 @@ pub(super) fn write_whole(path: &Path, line: &str) -> std::io::Result<()> {
 }
 
 /// This machine, with the GPUs that the driver reports, else with simulated ones.
-pub(super) fn of_driver(driver: Option<Vec<Gpu>>, name: &str) -> Result<Found, Error> {
+pub(super) fn of_driver(driver: Option<Vec<Gpu>>, name: &str) -> Result<InitialNodes, Error> {
     let because = match driver {
         None => "no NVIDIA driver is installed here",
         Some(gpus) if gpus.is_empty() => "the NVIDIA driver counts no GPU here",
@@ -181,12 +185,12 @@ pub(super) fn of_driver(driver: Option<Vec<Gpu>>, name: &str) -> Result<Found, E
             let (labels, host) = (BTreeMap::new(), HostPart::default());
             let found = NodeGpus { name: name.to_owned(), gpus, labels, host };
             let nodes = vec![node_on_host(found)];
-            return Ok(Found { nodes, layout: None, because: None, instances });
+            return Ok(InitialNodes { nodes, layout: None, because: None, instances });
         }
     };
     let simulated = gpu::simulate_gpus(SIMULATED_DEFAULT, name).map_err(failed)?;
     let (nodes, instances) = (vec![node_on_host(simulated)], BTreeMap::new());
-    Ok(Found { nodes, layout: None, because: Some(because), instances })
+    Ok(InitialNodes { nodes, layout: None, because: Some(because), instances })
 }
 
 /// The instances of a GPU as devices of its node, the smallest first.
@@ -256,7 +260,7 @@ pub(super) fn node_name(state_dir: &Path, host: &str) -> Result<String, Error> {
 }
 
 /// One line per node and per lost GPU, and a prominent one if GPUs are simulated.
-pub(crate) fn announce(found: &Found) -> String {
+pub(crate) fn announce(found: &InitialNodes) -> String {
     let mut text = String::new();
     if found.nodes.iter().any(|node| node.simulated) {
         let because = found.because.map(|why| format!(", because {why}")).unwrap_or_default();

@@ -8,7 +8,7 @@ use api_types::{
     ChangeKind, LabelsOf, NodePatch, NodeScheduling, NodeStatus, QuotaChange, Taint, TaintEffect,
     TaintKey,
 };
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 
 use super::{complete, quotas};
 use cli_kit::change_wait::ChangeWait;
@@ -26,25 +26,25 @@ pub(crate) enum Node {
     /// Schedule no new pods on a node; its pods stay
     Cordon {
         /// Name
-        #[arg(add = Known::new(complete::nodes))]
+        #[arg(add = ArgValueCandidates::new(complete::nodes))]
         node: String,
     },
     /// Schedule pods on a node again, and stop draining it
     Uncordon {
         /// Name
-        #[arg(add = Known::new(complete::nodes))]
+        #[arg(add = ArgValueCandidates::new(complete::nodes))]
         node: String,
     },
     /// Cordon a node, and move its pods to other nodes or let them wait
     Drain {
         /// Name
-        #[arg(add = Known::new(complete::nodes))]
+        #[arg(add = ArgValueCandidates::new(complete::nodes))]
         node: String,
     },
     /// Add taints to a node, or remove them
     Taint {
         /// Name
-        #[arg(add = Known::new(complete::nodes))]
+        #[arg(add = ArgValueCandidates::new(complete::nodes))]
         node: String,
         /// A taint; `-` at its end removes it. The effect is NoSchedule,
         /// PreferNoSchedule or NoExecute
@@ -54,7 +54,7 @@ pub(crate) enum Node {
     /// Add labels to a node, or remove them
     Label {
         /// Name
-        #[arg(add = Known::new(complete::nodes))]
+        #[arg(add = ArgValueCandidates::new(complete::nodes))]
         node: String,
         /// A label; `-` at the end of its key removes it
         #[arg(required = true, value_name = "KEY=VALUE|KEY-", value_parser = label)]

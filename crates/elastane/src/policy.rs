@@ -10,7 +10,7 @@ use api_types::{
     PolicyBody, PolicyCreationFields, PolicyListEntry, PolicyMeta, PolicyRequest, ScopeType,
 };
 use clap::{Args, Subcommand, ValueEnum};
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 use client::{Client, WorkloadKind};
 use serde_json::Value;
 
@@ -84,10 +84,10 @@ pub(crate) struct Of {
 #[group(required = true, multiple = false)]
 pub(crate) struct Place {
     /// In a project
-    #[arg(long, value_name = "NAME", add = Known::new(complete::projects))]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::projects))]
     project: Option<String>,
     /// In a department and its projects
-    #[arg(long, value_name = "NAME", add = Known::new(complete::departments))]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::departments))]
     department: Option<String>,
     /// In the whole installation
     #[arg(long)]

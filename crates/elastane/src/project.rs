@@ -7,7 +7,7 @@ use api_types::{
     self as wire, ChangeKind, ProjectCreationRequest, ProjectUpdateRequest, QuotaChange,
     ShareRequest, SharesOf,
 };
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 
 use super::complete;
 use super::quotas;
@@ -28,7 +28,7 @@ pub(crate) enum Project {
         /// Name
         name: String,
         /// Department it belongs to [default: default]
-        #[arg(long, value_name = "NAME", add = Known::new(complete::departments))]
+        #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::departments))]
         department: Option<String>,
         /// Its share
         #[command(flatten)]
@@ -40,7 +40,7 @@ pub(crate) enum Project {
     /// Show everything about a project
     Describe {
         /// Name
-        #[arg(add = Known::new(complete::projects))]
+        #[arg(add = ArgValueCandidates::new(complete::projects))]
         name: String,
         /// How to print.
         #[command(flatten)]
@@ -49,7 +49,7 @@ pub(crate) enum Project {
     /// Change a project; what is not given stays as it is
     Update {
         /// Name
-        #[arg(add = Known::new(complete::projects))]
+        #[arg(add = ArgValueCandidates::new(complete::projects))]
         name: String,
         /// Its share
         #[command(flatten)]
@@ -61,7 +61,7 @@ pub(crate) enum Project {
     /// Delete a project without workloads
     Delete {
         /// Name
-        #[arg(add = Known::new(complete::projects))]
+        #[arg(add = ArgValueCandidates::new(complete::projects))]
         name: String,
     },
 }

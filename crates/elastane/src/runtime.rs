@@ -170,7 +170,7 @@ pub(super) async fn open(
         }
     }
     let opened = open_one(wanted, setup, &installation).await.map_err(Error::Failed)?;
-    installation.settle().map_err(|error| Error::Failed(chain(&error)))?;
+    installation.record_directory().map_err(|error| Error::Failed(chain(&error)))?;
     if last != Some(wanted) {
         fs::write(state_dir.join(FILE), format!("{}\n", wanted.name()))?;
     }

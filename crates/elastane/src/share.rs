@@ -4,7 +4,7 @@ use api_types::{
     ResourceShare, ResourcesMemory, SchedulingRules, ShareRequest, Units, number_from_millis,
 };
 use clap::Args;
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 use serde_json::Number;
 
 use super::complete;
@@ -30,11 +30,11 @@ pub(crate) struct Share {
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub(crate) memory_quota: Option<Limit>,
     /// Node pool in which the quotas and limits of GPUs, CPU and memory count [default: default]
-    #[arg(long, value_name = "NAME", add = Known::new(complete::pools))]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::pools))]
     pub(crate) node_pool: Option<String>,
     /// Node pools of workloads that name none, the best first; `none` for all pools
     #[arg(long, value_name = "NAME,NAME", value_parser = pools)]
-    #[arg(add = Known::new(complete::pools))]
+    #[arg(add = ArgValueCandidates::new(complete::pools))]
     pub(crate) default_node_pools: Option<Pools>,
     /// Free text
     #[arg(long, value_name = "TEXT")]

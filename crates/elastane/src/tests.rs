@@ -352,7 +352,7 @@ fn simulated_gpus_are_announced_loudly() {
 fn simulated_nodes_are_those_of_the_last_server_until_others_are_given() {
     let dir = tempfile::tempdir().unwrap();
     let given = SettingText { text: "2x2x16GiB".into(), origin: "--nodes".into() };
-    let names = |found: &super::initial_nodes::Found| {
+    let names = |found: &super::initial_nodes::InitialNodes| {
         found.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>().join(" ")
     };
     let found = super::initial_nodes::find(&Machines::Nodes(given), dir.path(), false).unwrap();

@@ -62,7 +62,7 @@ pub(super) fn run(state_dir: Option<PathBuf>, flags: settings::Layer) -> Result<
         .init();
     let ended = serve_on(runtime, &config, signals);
     log.finish();
-    say(&ended?);
+    print_text(&ended?);
     Ok(())
 }
 
@@ -140,7 +140,7 @@ async fn serve(
     if !by_signal.load(Ordering::Relaxed) {
         let link = login_link(&server.state.authority, &url)?;
         let (urls, dir) = ((&*url, link.as_deref()), &config.settings.state_dir);
-        say(&banner(urls, dir, &server.runtime, &found, &server.state.control));
+        print_text(&banner(urls, dir, &server.runtime, &found, &server.state.control));
     }
 
     let Server { listener, tls, service, state, engine, store, .. } = server;
@@ -231,7 +231,7 @@ fn local_url(listener: &TcpListener, encrypts: bool) -> Result<String, Error> {
 async fn open(
     config: &Config,
     dir: &Path,
-    found: &mut initial_nodes::Found,
+    found: &mut initial_nodes::InitialNodes,
     umask: u32,
     shutdown: http_kit::Shutdown,
 ) -> Result<Server, Error> {
@@ -399,7 +399,7 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
 }
 
 /// The nodes; the driver may need a moment.
-async fn find_machines(config: &Config, dir: &Path) -> Result<initial_nodes::Found, Error> {
+async fn find_machines(config: &Config, dir: &Path) -> Result<initial_nodes::InitialNodes, Error> {
     let (machines, replaced) = (config.machines.clone(), config.settings.replace_nodes);
     let dir = dir.to_owned();
     let find = move || initial_nodes::find(&machines, &dir, replaced);
@@ -425,7 +425,7 @@ fn banner(
     (url, link): (&str, Option<&str>),
     state_dir: &Path,
     runtime: &str,
-    found: &initial_nodes::Found,
+    found: &initial_nodes::InitialNodes,
     control: &control::Handle,
 ) -> String {
     let view = control.view();
@@ -472,7 +472,10 @@ fn banner(
 }
 
 /// Enforcement of fractions of the real GPUs.
-fn fractions(config: &Config, found: &initial_nodes::Found) -> engine_fractions::FractionOptions {
+fn fractions(
+    config: &Config,
+    found: &initial_nodes::InitialNodes,
+) -> engine_fractions::FractionOptions {
     let mut mps = engine_fractions::MpsPlace::default();
     if let Some(pipes) = super::env("CUDA_MPS_PIPE_DIRECTORY").filter(|pipes| !pipes.is_empty()) {
         mps.pipes = pipes.into();
@@ -517,7 +520,7 @@ fn farewell(by_signal: bool, pods: impl Iterator<Item = PodState>) -> String {
 }
 
 /// Prints. A closed terminal or a full disk does not stop the server.
-fn say(text: &str) {
+fn print_text(text: &str) {
     let mut out = std::io::stdout();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         tracing::debug!("cannot be printed: {error}");

@@ -61,7 +61,7 @@ pub(crate) struct Timed<E> {
 }
 
 /// State and entries read from the disk.
-pub(crate) struct Found<S, E> {
+pub(crate) struct JournalContents<S, E> {
     pub state: S,
     pub entries: Vec<Timed<E>>,
 }
@@ -114,7 +114,7 @@ impl Journal {
         folder: &Path,
         sync: Sync,
         begin: impl FnOnce() -> S,
-    ) -> Result<(Self, Found<S, E>), JournalError> {
+    ) -> Result<(Self, JournalContents<S, E>), JournalError> {
         fs::create_dir_all(folder).map_err(at(folder))?;
         let lock_path = folder.join("lock");
         let lock = File::create(&lock_path).map_err(at(&lock_path))?;
@@ -126,7 +126,7 @@ impl Journal {
             let state = begin();
             let (file, bytes) = create(folder, 1, &state)?;
             let journal = Self::of(folder, lock, (1, file), sync, (bytes, bytes));
-            return Ok((journal, Found { state, entries: Vec::new() }));
+            return Ok((journal, JournalContents { state, entries: Vec::new() }));
         };
         let path = path(folder, number);
         let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(at(&path))?;
@@ -221,7 +221,7 @@ fn create<S: Serialize>(
     write().map_err(at(&path))
 }
 
-type Read<S, E> = (Found<S, E>, (u64, u64));
+type Read<S, E> = (JournalContents<S, E>, (u64, u64));
 
 /// Contents of a file, the length of its first line, and of all valid lines.
 fn read<S: DeserializeOwned, E: DeserializeOwned>(
@@ -257,17 +257,19 @@ fn read<S: DeserializeOwned, E: DeserializeOwned>(
         whole += line.len();
     }
     let state = state.ok_or_else(|| damaged(0, "it has no state".to_owned()))?;
-    Ok((Found { state, entries }, (first as u64, whole as u64)))
+    Ok((JournalContents { state, entries }, (first as u64, whole as u64)))
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
-    use super::{Found, Journal, JournalError, Timed};
+    use super::{Journal, JournalContents, JournalError, Timed};
     use crate::config::Sync;
 
-    fn open(folder: &std::path::Path) -> Result<(Journal, Found<u64, String>), JournalError> {
+    fn open(
+        folder: &std::path::Path,
+    ) -> Result<(Journal, JournalContents<u64, String>), JournalError> {
         Journal::open(folder, Sync::Always, || 7)
     }
 
@@ -277,7 +279,7 @@ mod tests {
         journal.commit().expect("written");
     }
 
-    fn texts(found: &Found<u64, String>) -> Vec<&str> {
+    fn texts(found: &JournalContents<u64, String>) -> Vec<&str> {
         found.entries.iter().map(|timed| timed.entry.as_str()).collect()
     }
 

@@ -232,7 +232,7 @@ fn is_present(desk: &Desk, generation: u64) -> Result<(), Status> {
     if generation == present { Ok(()) } else { Err(Status::failed_precondition(text)) }
 }
 
-fn tell(desk: &mut Desk, event: tell_request::Event) -> Result<(), Status> {
+fn apply_event(desk: &mut Desk, event: tell_request::Event) -> Result<(), Status> {
     match event {
         tell_request::Event::PodGone(gone_pod) => {
             let reason = reason(gone_pod.reason());
@@ -419,7 +419,7 @@ impl Master for Service {
     async fn tell(&self, request: Request<v1::TellRequest>) -> Reply<v1::TellReply> {
         let event = request.into_inner().event;
         let event = event.ok_or_else(|| Status::invalid_argument("event is missing"))?;
-        let work = move |desk: &mut Desk| tell(desk, event).map(|()| v1::TellReply {});
+        let work = move |desk: &mut Desk| apply_event(desk, event).map(|()| v1::TellReply {});
         self.0.call(work).await.map(Response::new)
     }
 

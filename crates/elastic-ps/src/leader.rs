@@ -41,7 +41,7 @@ impl Connected {
             pushes,
             ..ApplyRequest::default()
         };
-        self.tell(&peers, &apply).await?;
+        self.apply_to_peers(&peers, &apply).await?;
         core.apply(version, &apply.pushes, (0.0, true))?;
         self.notify();
         Ok(())
@@ -131,7 +131,7 @@ impl Connected {
             workers,
             workers_numbered,
         };
-        self.tell(peers, &apply).await?;
+        self.apply_to_peers(peers, &apply).await?;
         core.apply(version, &apply.pushes, (learning_rate, true))?;
         let applied = core.model()?.records();
         self.counts.applied.store(applied, Ordering::Relaxed);
@@ -152,7 +152,7 @@ impl Connected {
     }
 
     /// Has the others do what was decided.
-    async fn tell(
+    async fn apply_to_peers(
         &self,
         peers: &[crate::server::Peer],
         apply: &ApplyRequest,
@@ -313,7 +313,7 @@ impl Connected {
             checkpoint: true,
             ..ApplyRequest::default()
         };
-        self.tell(&self.all_peers().map_err(text)?, &take).await.map_err(text)?;
+        self.apply_to_peers(&self.all_peers().map_err(text)?, &take).await.map_err(text)?;
         let (header, body) = self.begin_checkpoint(&core).await.map_err(text)?;
         drop(core);
         self.write_checkpoint(header, body).await

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 use cli_kit::complete::Shell;
 use cli_kit::output::Format;
 
@@ -33,13 +33,13 @@ pub enum Own {
     /// Show everything about a job, and why it waits
     Status {
         /// Name of the job
-        #[arg(add = Known::new(names_of_jobs))]
+        #[arg(add = ArgValueCandidates::new(names_of_jobs))]
         job: String,
     },
     /// Print what a pod of a job wrote
     Logs {
         /// Name of the job
-        #[arg(add = Known::new(names_of_jobs))]
+        #[arg(add = ArgValueCandidates::new(names_of_jobs))]
         job: String,
         /// Pod; without it the master
         #[arg(long, value_name = "NAME")]
@@ -54,7 +54,7 @@ pub enum Own {
     /// Wait until a job has ended
     Wait {
         /// Name of the job
-        #[arg(add = Known::new(names_of_jobs))]
+        #[arg(add = ArgValueCandidates::new(names_of_jobs))]
         job: String,
         /// Longest time
         #[arg(long, value_name = "TIME")]
@@ -63,7 +63,7 @@ pub enum Own {
     /// Draw samples per second, workers and loss of a job over time, as SVG
     Plot {
         /// Name of the job
-        #[arg(add = Known::new(names_of_jobs))]
+        #[arg(add = ArgValueCandidates::new(names_of_jobs))]
         job: String,
         /// File of the picture
         #[arg(short, long, value_name = "FILE")]
@@ -73,7 +73,7 @@ pub enum Own {
     #[command(visible_alias = "rm")]
     Delete {
         /// Names of the jobs
-        #[arg(required = true, value_name = "JOB", add = Known::new(names_of_jobs))]
+        #[arg(required = true, value_name = "JOB", add = ArgValueCandidates::new(names_of_jobs))]
         jobs: Vec<String>,
     },
     /// List the pods of jobs, as kubectl does

@@ -39,12 +39,12 @@ pub struct Job {
     /// Python interpreter of the workers.
     pub python: String,
     /// Resources of the master.
-    pub master: Part,
+    pub master: PodResources,
     /// Resources of each worker.
-    pub worker: Part,
+    pub worker: PodResources,
     /// Number and resources of the parameter servers in pods of their own; `None` = there are no
     /// server pods.
-    pub servers: Option<(u32, Part)>,
+    pub servers: Option<(u32, PodResources)>,
     /// Maximum number of workers.
     pub workers: u32,
     /// Minimum number of workers; `None` = the job waits for workers with its master alone.
@@ -74,7 +74,7 @@ pub(crate) const WORKER_REQUEST: &str = "worker_resource_request";
 
 /// Resource requests and limits of a pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct PodResources {
     /// Requests.
     pub request: Resources,
     /// Limits.
@@ -179,7 +179,7 @@ impl Job {
                 false => values.count("relaunch_on_worker_failure"),
             },
             command: values.some("job_command").map(str::to_owned),
-            told: told(form, values, folder)?,
+            told: master_flags(form, values, folder)?,
         })
     }
 
@@ -290,7 +290,7 @@ fn aux(values: &Values) -> Result<bool, JobError> {
 }
 
 /// Parameter servers in pods of their own. The first form has none: its master holds the model.
-fn servers(values: &Values, form: Form) -> Result<Option<(u32, Part)>, JobError> {
+fn servers(values: &Values, form: Form) -> Result<Option<(u32, PodResources)>, JobError> {
     match form {
         Form::Seed => Ok(None),
         _ => match values.count("num_ps_pods") {
@@ -300,7 +300,7 @@ fn servers(values: &Values, form: Form) -> Result<Option<(u32, Part)>, JobError>
     }
 }
 
-fn part(values: &Values, form: Form, part: Of) -> Result<Part, JobError> {
+fn part(values: &Values, form: Form, part: Of) -> Result<PodResources, JobError> {
     let [cpu, cpu_max, memory, memory_max, request, limit] = match part {
         Of::Master => [
             "master_cpu_request",
@@ -329,14 +329,17 @@ fn part(values: &Values, form: Form, part: Of) -> Result<Part, JobError> {
                 ..Resources::default()
             })
         };
-        return Ok(Part { request: amount(cpu, memory)?, limit: amount(cpu_max, memory_max)? });
+        return Ok(PodResources {
+            request: amount(cpu, memory)?,
+            limit: amount(cpu_max, memory_max)?,
+        });
     }
     let asked = of(request, values::resources(values.text(request)))?;
     let limit = match values.some(limit) {
         Some(text) => of(limit, values::resources(text))?,
         None => asked,
     };
-    Ok(Part { request: asked, limit })
+    Ok(PodResources { request: asked, limit })
 }
 
 /// Environment variables of all pods.
@@ -373,7 +376,7 @@ fn volumes(values: &Values, form: Form) -> Result<Vec<Volume>, JobError> {
 }
 
 /// Flags for the master, which describe the training.
-fn told(
+fn master_flags(
     form: Form,
     values: &Values,
     folder: &Path,
@@ -433,12 +436,12 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::parse::{Asked, parse};
+    use crate::parse::{Invocation, parse};
 
     fn job(line: &str) -> Result<Job, String> {
         let words = std::iter::once("elasticdl").chain(line.split_whitespace());
         let argv: Vec<OsString> = words.map(OsString::from).collect();
-        let Asked::Job(form, values) = parse(&argv).expect(line).asked else {
+        let Invocation::Job(form, values) = parse(&argv).expect(line).asked else {
             panic!("{line} is no job");
         };
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use cli_kit::exit::{self, Error};
 use cli_kit::message::{Plain, be_quiet, print_note};
 use commands::{Common, Own};
-use parse::{Asked, Parsed};
+use parse::{Invocation, Parsed};
 
 /// Runs a command line, the program's name included.
 #[must_use]
@@ -53,9 +53,9 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     }
     notes.iter().for_each(|note| print_note(note));
     match asked {
-        Asked::Own(own) => match delegated(&own, &common) {
+        Invocation::Own(own) => match delegated(&own, &common) {
             Some(line) => runai::main(line),
-            None => in_runtime(Asked::Own(own), common),
+            None => in_runtime(Invocation::Own(own), common),
         },
         other => in_runtime(other, common),
     }
@@ -88,10 +88,10 @@ fn delegated(own: &Own, common: &Common) -> Option<Vec<OsString>> {
     Some(line.into_iter().map(OsString::from).collect())
 }
 
-fn in_runtime(asked: Asked, common: Common) -> ExitCode {
+fn in_runtime(asked: Invocation, common: Common) -> ExitCode {
     let mut builder = match asked {
         // These are servers, and compute updates of models.
-        Asked::Own(Own::Master { .. } | Own::Ps { .. }) | Asked::Local(..) => {
+        Invocation::Own(Own::Master { .. } | Own::Ps { .. }) | Invocation::Local(..) => {
             tokio::runtime::Builder::new_multi_thread()
         }
         _ => tokio::runtime::Builder::new_current_thread(),
@@ -103,9 +103,9 @@ fn in_runtime(asked: Asked, common: Common) -> ExitCode {
     let stdout = std::io::stdout();
     let done = match &asked {
         // Its threads write concurrently.
-        Asked::Own(Own::Master { flags }) => runtime.block_on(master::run(flags)),
-        Asked::Own(Own::Ps { flags }) => runtime.block_on(parameter_server::run(flags)),
-        Asked::Local(form, values) => runtime.block_on(local::run(*form, values)),
+        Invocation::Own(Own::Master { flags }) => runtime.block_on(master::run(flags)),
+        Invocation::Own(Own::Ps { flags }) => runtime.block_on(parameter_server::run(flags)),
+        Invocation::Local(form, values) => runtime.block_on(local::run(*form, values)),
         _ => runtime.block_on(run(asked, common, &mut stdout.lock())),
     };
     match done.and_then(|()| stdout.lock().flush().map_err(Error::Output)) {
@@ -114,38 +114,40 @@ fn in_runtime(asked: Asked, common: Common) -> ExitCode {
     }
 }
 
-async fn run(asked: Asked, common: Common, raw: &mut dyn std::io::Write) -> Result<(), Error> {
+async fn run(asked: Invocation, common: Common, raw: &mut dyn std::io::Write) -> Result<(), Error> {
     let project = common.project;
     let out: &mut dyn std::io::Write = &mut Plain(&mut *raw);
     match asked {
-        Asked::Job(form, values) => submit::run(form, &values, project, out).await,
-        Asked::ZooInit(values) => zoo::init(&values, out),
-        Asked::ZooBuild(path, values) => zoo::build(&path, &values),
-        Asked::ZooPush(image) => Err(zoo::push(&image)),
-        Asked::Own(Own::Pods { selector, format }) => {
+        Invocation::Job(form, values) => submit::run(form, &values, project, out).await,
+        Invocation::ZooInit(values) => zoo::init(&values, out),
+        Invocation::ZooBuild(path, values) => zoo::build(&path, &values),
+        Invocation::ZooPush(image) => Err(zoo::push(&image)),
+        Invocation::Own(Own::Pods { selector, format }) => {
             pods::list(selector, format, project, raw).await
         }
-        Asked::Own(Own::Jobs { format }) => pods::jobs(format, project, raw).await,
-        Asked::Own(Own::Plot { job, output }) => {
+        Invocation::Own(Own::Jobs { format }) => pods::jobs(format, project, raw).await,
+        Invocation::Own(Own::Plot { job, output }) => {
             plot::run(&job, &output, project).await?;
             writeln!(out, "{job} is drawn in {}", output.display())?;
             Ok(())
         }
-        Asked::Own(Own::Apply { filename }) => apply::run(&filename, project, out).await,
-        Asked::Own(Own::Completion { shell }) => cli_kit::complete::script(shell, "elasticdl", out),
-        Asked::Own(Own::Flat) => {
+        Invocation::Own(Own::Apply { filename }) => apply::run(&filename, project, out).await,
+        Invocation::Own(Own::Completion { shell }) => {
+            cli_kit::complete::script(shell, "elasticdl", out)
+        }
+        Invocation::Own(Own::Flat) => {
             write!(out, "{}", parse::flat().render_long_help())?;
             Ok(())
         }
-        Asked::Own(Own::Man { folder }) => {
+        Invocation::Own(Own::Man { folder }) => {
             let failed =
                 |error| Error::Failed(format!("cannot write to {}: {error}", folder.display()));
             std::fs::create_dir_all(&folder).map_err(failed)?;
             clap_mangen::generate_to(parse::tree(), &folder).map_err(failed)
         }
         // These run as commands of `runai`, or print by themselves.
-        Asked::Local(..) => Ok(()),
-        Asked::Own(
+        Invocation::Local(..) => Ok(()),
+        Invocation::Own(
             Own::Master { .. }
             | Own::Ps { .. }
             | Own::Status { .. }

@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::job::{Job, WORKER_REQUEST};
 use crate::master::{self, Log, SAVE_MAX, TERMINATED, failed};
 use crate::parse::{Form, Values};
-use crate::progress::{self, say};
+use crate::progress::{self, print_line};
 use workers::{LEAVE_MAX, Place, Workers};
 
 /// Interval of checks of a job without workers: it has ended, or never will.
@@ -157,17 +157,17 @@ async fn until_end(
             () = stops.next() => break,
         }
     }
-    say("the workers hand back what they have; Ctrl-C again stops at once");
+    print_line("the workers hand back what they have; Ctrl-C again stops at once");
     tokio::select! {
         ended = &mut serving => over(&name, ended.map_err(failed)?.map_err(failed)?, servers).await,
         saved = saved(workers, (&mut servers, stop)) => {
             match (saved, kept) {
-                (Ok(()), Some(folder)) => say(&format!(
+                (Ok(()), Some(folder)) => print_line(&format!(
                     "stopped; the model is in {0}: --checkpoint_dir_for_init={0} begins with it",
                     folder.display()
                 )),
-                (Ok(()), None) => say("stopped; the model is not kept without --checkpoint_dir"),
-                (Err(why), _) => say(&format!("stopped; the model was not saved: {why}")),
+                (Ok(()), None) => print_line("stopped; the model is not kept without --checkpoint_dir"),
+                (Err(why), _) => print_line(&format!("stopped; the model was not saved: {why}")),
             }
             Err(Error::Said(TERMINATED))
         }
@@ -240,7 +240,7 @@ async fn over(name: &str, ended: Ended, mut servers: Servers) -> Result<(), Erro
     master::servers_end(&mut servers).await;
     match ended {
         Ended::Succeeded { progress, applied } => {
-            say(&format!("job {name} succeeded: {}", progress::summary(&progress, applied)));
+            print_line(&format!("job {name} succeeded: {}", progress::summary(&progress, applied)));
             Ok(())
         }
         Ended::Failed(why) => Err(Error::Failed(format!("job {name} failed: {why}"))),
@@ -252,12 +252,12 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::parse::{Asked, parse};
+    use crate::parse::{Invocation, parse};
 
     async fn ends(line: &str) -> String {
         let line = format!("elasticdl local {line} --job_name=j --model_zoo=src --model_def=m.f");
         let argv: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        let Asked::Local(form, values) = parse(&argv).expect(&line).asked else {
+        let Invocation::Local(form, values) = parse(&argv).expect(&line).asked else {
             panic!("{line} is not local");
         };
         run(form, &values).await.expect_err(&line).to_string()

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use crate::job::{is_all_reduced, processes};
 use crate::parse::{Form, Values};
-use crate::progress::{self, say};
+use crate::progress::{self, print_line};
 
 /// Default number of versions between two checkpoints, as in the first form: the work lost with a
 /// master.
@@ -142,7 +142,7 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
     servers_end(&mut servers).await;
     match ended {
         Ended::Succeeded { progress, applied } => {
-            say(&format!("job {name} succeeded: {}", progress::summary(&progress, applied)));
+            print_line(&format!("job {name} succeeded: {}", progress::summary(&progress, applied)));
             Ok(())
         }
         Ended::Failed(why) => Err(Error::Failed(format!("job {name} failed: {why}"))),
@@ -155,12 +155,12 @@ pub(crate) async fn servers_end(servers: &mut JoinSet<Result<Pushes, elastic_ps:
     let left = async {
         while let Some(ended) = servers.join_next().await {
             if let Err(error) = server_ended(ended) {
-                say(&format!("the last checkpoint may be missing: {error}"));
+                print_line(&format!("the last checkpoint may be missing: {error}"));
             }
         }
     };
     if tokio::time::timeout(SERVERS_END_MAX, left).await.is_err() {
-        say("a parameter server did not end; its last checkpoint may be missing");
+        print_line("a parameter server did not end; its last checkpoint may be missing");
     }
 }
 
@@ -184,8 +184,10 @@ async fn save(
     };
     let saved = tokio::time::timeout(SAVE_MAX, saved).await;
     match saved.unwrap_or_else(|_| Err("saving took too long".to_owned())) {
-        Ok(()) => say("stopped; the model is saved: if the job starts again, it goes on from here"),
-        Err(why) => say(&format!("stopped, and the model goes back to a checkpoint: {why}")),
+        Ok(()) => {
+            print_line("stopped; the model is saved: if the job starts again, it goes on from here")
+        }
+        Err(why) => print_line(&format!("stopped, and the model goes back to a checkpoint: {why}")),
     }
     Error::Said(TERMINATED)
 }
@@ -212,7 +214,7 @@ pub(crate) fn server_ended(
     let pushes = server.map_err(failed)?.map_err(failed)?;
     // Servers that do not lead decide on no gradients, and an evaluation has none.
     if pushes != Pushes::default() {
-        say(&progress::gradients(pushes));
+        print_line(&progress::gradients(pushes));
     }
     Ok(())
 }
@@ -359,24 +361,28 @@ pub(crate) struct Log;
 impl Outside for Log {
     fn want(&mut self, want: &Want) {
         match want {
-            Want::Stop { pods } => say(&format!("{} does not leave in time", pods.join(", "))),
+            Want::Stop { pods } => {
+                print_line(&format!("{} does not leave in time", pods.join(", ")))
+            }
             Want::Replace { pods } => {
                 let pods = pods.join(", ");
-                say(&format!("{pods} does not answer any more; its tasks are open again"));
+                print_line(&format!("{pods} does not answer any more; its tasks are open again"));
             }
             Want::Part { pod, unreached, leaves, for_ms } => {
                 let seconds = for_ms / 1000;
-                say(&format!(
+                print_line(&format!(
                     "{pod} has not reached {unreached} for {seconds} s, and both reach the master: {leaves} \
                      leaves; look at the network between the two"
                 ));
             }
             Want::Show { pod, message } => {
-                say(&format!("{pod} failed:{}", progress::indented(message)));
+                print_line(&format!("{pod} failed:{}", progress::indented(message)));
             }
-            Want::Release { pods } => say(&format!("{} handed its tasks back", pods.join(", "))),
+            Want::Release { pods } => {
+                print_line(&format!("{} handed its tasks back", pods.join(", ")))
+            }
             Want::Measured { version, records, metrics } => {
-                say(&progress::measured(*version, *records, metrics));
+                print_line(&progress::measured(*version, *records, metrics));
             }
             Want::Ended { .. } => {}
         }

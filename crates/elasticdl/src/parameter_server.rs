@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::master::{self, LEAVE_MAX, Place, SAVE_MAX, TERMINATED};
-use crate::progress::{self, say};
+use crate::progress::{self, print_line};
 
 /// Its number, and the host and port at which others reach it.
 fn own(variable: impl Fn(&str) -> Option<String>) -> Result<(u32, String, u16), Error> {
@@ -43,7 +43,7 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
         ..master::server(index, &job, &place, &values)
     };
     let (name, servers) = (&job.name, job.parameter_servers);
-    say(&format!("parameter server {index} of {servers} of job {name}"));
+    print_line(&format!("parameter server {index} of {servers} of job {name}"));
     let mut terminated = signal(SignalKind::terminate())?;
     let (is_stopped, begins) = (Cell::new(false), Notify::new());
     let stop = async {
@@ -64,10 +64,10 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
         ended = elastic_ps::run_until(settings, stop) => {
             let pushes = ended.map_err(master::failed)?;
             if index == 0 {
-                say(&progress::gradients(pushes));
+                print_line(&progress::gradients(pushes));
             }
         }
-        () = late => say("stopped, and the model goes back to a checkpoint: saving took too long"),
+        () = late => print_line("stopped, and the model goes back to a checkpoint: saving took too long"),
     }
     match is_stopped.get() {
         false => Ok(()),

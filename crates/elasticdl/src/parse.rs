@@ -16,7 +16,7 @@ use crate::flags::{BUILD, COMMON, EVALUATE, INIT, PREDICT, SEED, TRAIN, find};
 
 /// Parsed command.
 #[derive(Debug)]
-pub enum Asked {
+pub enum Invocation {
     /// Submit a job.
     Job(Form, Values),
     /// Run a job on this machine, without a server.
@@ -77,7 +77,7 @@ impl Form {
 #[derive(Debug)]
 pub struct Parsed {
     /// Command.
-    pub asked: Asked,
+    pub asked: Invocation,
     /// Project and verbosity.
     pub common: Common,
     /// Notes about flags without effect.
@@ -256,18 +256,20 @@ pub fn parse(argv: &[OsString]) -> Result<Parsed, clap::Error> {
             ("local", Some((name, below))) => {
                 let form = Form::of_command(name).unwrap_or(Form::Train);
                 let (values, notes) = values(&form.tables(), command, below)?;
-                Ok((Asked::Local(form, values), notes))
+                Ok((Invocation::Local(form, values), notes))
             }
             ("zoo", Some(("init", below))) => {
                 let (values, notes) = values(&[INIT], command, below)?;
-                Ok((Asked::ZooInit(values), notes))
+                Ok((Invocation::ZooInit(values), notes))
             }
             ("zoo", Some(("build", below))) => {
                 let (values, notes) = values(&[BUILD], command, below)?;
-                Ok((Asked::ZooBuild(word(below, "path"), values), notes))
+                Ok((Invocation::ZooBuild(word(below, "path"), values), notes))
             }
-            ("zoo", Some((_, below))) => Ok((Asked::ZooPush(word(below, "image")), Vec::new())),
-            _ => Ok((Asked::Own(Own::from_arg_matches(matches)?), Vec::new())),
+            ("zoo", Some((_, below))) => {
+                Ok((Invocation::ZooPush(word(below, "image")), Vec::new()))
+            }
+            _ => Ok((Invocation::Own(Own::from_arg_matches(matches)?), Vec::new())),
         }
     })
 }
@@ -279,7 +281,7 @@ fn word(matches: &ArgMatches, name: &str) -> String {
 fn taken(
     mut command: Command,
     argv: &[OsString],
-    asked: impl FnOnce(&mut Command, &ArgMatches) -> Result<(Asked, Vec<String>), clap::Error>,
+    asked: impl FnOnce(&mut Command, &ArgMatches) -> Result<(Invocation, Vec<String>), clap::Error>,
 ) -> Result<Parsed, clap::Error> {
     let matches = command.try_get_matches_from_mut(argv).map_err(exit::without_tip)?;
     let common = match matches.subcommand() {
@@ -295,9 +297,9 @@ fn job(
     form: Form,
     command: &mut Command,
     matches: &ArgMatches,
-) -> Result<(Asked, Vec<String>), clap::Error> {
+) -> Result<(Invocation, Vec<String>), clap::Error> {
     let (values, notes) = values(&form.tables(), command, matches)?;
-    Ok((Asked::Job(form, values), notes))
+    Ok((Invocation::Job(form, values), notes))
 }
 
 /// The values of all flags of some tables, and notes on those without effect.

@@ -11,7 +11,7 @@ use client::{Client, LogPosition, LogStream, Logs};
 use runai::Connected;
 
 use crate::pods;
-use crate::progress::Line;
+use crate::progress::ProgressLine;
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 70.0;
@@ -29,7 +29,7 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#222}.dim{fill:#77
 const REMOVED: u16 = 409;
 
 /// Progress lines of each run of the master, with their times in milliseconds.
-type Runs = [Vec<(u64, Line)>];
+type Runs = [Vec<(u64, ProgressLine)>];
 /// Points of each run: seconds since the start of the first one, and a value.
 type Points = Vec<Vec<(f64, f64)>>;
 
@@ -79,10 +79,10 @@ async fn whole(mut stream: LogStream) -> Result<String, Error> {
 }
 
 /// The progress lines, each with its time in milliseconds.
-fn lines(written: &str) -> Vec<(u64, Line)> {
+fn lines(written: &str) -> Vec<(u64, ProgressLine)> {
     let line = |text: &str| {
         let (time, text) = text.split_once(' ')?;
-        Some((Time::from_str(time).ok()?.0.0, Line::read(text)?))
+        Some((Time::from_str(time).ok()?.0.0, ProgressLine::read(text)?))
     };
     written.lines().filter_map(line).collect()
 }
@@ -91,9 +91,10 @@ fn lines(written: &str) -> Vec<(u64, Line)> {
 fn svg(job: &str, seen: &Runs) -> String {
     let begin = seen.iter().flatten().map(|(at, _)| *at).min().unwrap_or(0);
     #[expect(clippy::cast_precision_loss, reason = "pixels are coarser")]
-    let points = |value: fn(&Line) -> Option<f64>| -> Points {
-        let point =
-            |(at, line): &(u64, Line)| Some((at.saturating_sub(begin) as f64 / 1e3, value(line)?));
+    let points = |value: fn(&ProgressLine) -> Option<f64>| -> Points {
+        let point = |(at, line): &(u64, ProgressLine)| {
+            Some((at.saturating_sub(begin) as f64 / 1e3, value(line)?))
+        };
         seen.iter().map(|run| run.iter().filter_map(point).collect()).collect()
     };
     let charts = [
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_loss_below_zero_stays_in_its_chart() {
-        let line = |loss| Line { rate: 1, loss: Some(loss), workers: 1 };
+        let line = |loss| ProgressLine { rate: 1, loss: Some(loss), workers: 1 };
         let picture = svg("j", &[vec![(0, line(1.0)), (500, line(-3.0)), (1000, line(-1.0))]]);
         assert!(picture.contains("points=\"70.0,360.0 405.0,480.0 740.0,420.0\""), "{picture}");
         assert!(picture.contains("y=\"484\" class=\"dim\">-3</text>"), "{picture}");
@@ -193,7 +194,7 @@ mod tests {
 
     #[test]
     fn each_run_of_the_master_is_a_line_of_its_own() {
-        let line = |workers| Line { rate: 100, loss: None, workers };
+        let line = |workers| ProgressLine { rate: 100, loss: None, workers };
         let first = vec![(5000, line(2)), (6000, line(2))];
         let runs = [first, Vec::new(), vec![(9000, line(1)), (15_000, line(1))]];
         let picture = svg("j", &runs);

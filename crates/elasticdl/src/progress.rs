@@ -62,7 +62,7 @@ pub(crate) fn indented(trace: &str) -> String {
 }
 
 /// Writes a line of the output of a master.
-pub(crate) fn say(line: &str) {
+pub(crate) fn print_line(line: &str) {
     if let Err(error) = writeln!(std::io::stdout().lock(), "{line}") {
         tracing::warn!(%error, line, "the output of the master is closed");
     }
@@ -106,7 +106,7 @@ pub(crate) async fn report(address: String, token_file: PathBuf) {
         let status = answer.into_inner();
         let moved = status.records != last.records || names(&status) != names(&last);
         if moved && status.phase() == JobPhase::Running {
-            say(&line(&status, &last, since.elapsed()));
+            print_line(&line(&status, &last, since.elapsed()));
         }
         if moved {
             (last, since) = (status, Instant::now());
@@ -161,14 +161,14 @@ fn loss(status: &StatusReply) -> Option<f64> {
 
 /// Values of a progress line.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct ProgressLine {
     /// Records per second.
     pub(crate) rate: u32,
     pub(crate) loss: Option<f64>,
     pub(crate) workers: u32,
 }
 
-impl Line {
+impl ProgressLine {
     /// Parses a line written by [`line`]; `None` for any other.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (_, rest) =
@@ -239,18 +239,24 @@ mod tests {
             line(&now, &before, second),
             "epoch 1: 300 of 1500 records, checkpoint of version 15, 200 records/s, w-0, w-1"
         );
-        let read = Line::read(&line(&now, &before, second));
-        assert_eq!(read, Some(Line { rate: 200, loss: None, workers: 2 }));
+        let read = ProgressLine::read(&line(&now, &before, second));
+        assert_eq!(read, Some(ProgressLine { rate: 200, loss: None, workers: 2 }));
         let report = |loss| Some(WorkerReport { loss, steps: 1, ..WorkerReport::default() });
         (now.workers[0].report, now.workers[1].report) = (report(0.5), report(1.0));
         let text = line(&now, &before, second);
         assert!(text.ends_with(", 200 records/s, loss 0.7500, w-0, w-1"), "{text}");
-        assert_eq!(Line::read(&text), Some(Line { rate: 200, loss: Some(0.75), workers: 2 }));
+        assert_eq!(
+            ProgressLine::read(&text),
+            Some(ProgressLine { rate: 200, loss: Some(0.75), workers: 2 })
+        );
         (now.gradients_rejected, now.rows) = (7, 900);
         let text = line(&now, &before, second);
         let end = ", loss 0.7500, 7 gradients too old, 900 embedding rows, w-0, w-1";
         assert!(text.ends_with(end), "{text}");
-        assert_eq!(Line::read(&text), Some(Line { rate: 200, loss: Some(0.75), workers: 2 }));
+        assert_eq!(
+            ProgressLine::read(&text),
+            Some(ProgressLine { rate: 200, loss: Some(0.75), workers: 2 })
+        );
         (now.gradients_rejected, now.rows) = (0, 0);
         (now.records_total, now.workers) = (0, Vec::new());
         let text = line(&now, &before, second * 2);
@@ -258,6 +264,9 @@ mod tests {
             text,
             "epoch 1: 300 records, checkpoint of version 15, 100 records/s, no worker"
         );
-        assert_eq!(Line::read(&text), Some(Line { rate: 100, loss: None, workers: 0 }));
+        assert_eq!(
+            ProgressLine::read(&text),
+            Some(ProgressLine { rate: 100, loss: None, workers: 0 })
+        );
     }
 }

@@ -3,7 +3,7 @@
 
 use api_types as wire;
 
-use crate::job::{Job, Part};
+use crate::job::{Job, PodResources};
 use crate::parse::Form;
 use crate::values::VolumeSource;
 
@@ -67,7 +67,7 @@ pub(crate) fn request(job: &Job, project: &wire::Project, line: &str) -> wire::C
 }
 
 /// Common part of all pods.
-fn pod(job: &Job, part: Part) -> wire::WorkloadSpec {
+fn pod(job: &Job, part: PodResources) -> wire::WorkloadSpec {
     let variable = |(name, value): &(String, String)| wire::EnvironmentVariable {
         name: Some(name.clone()),
         value: Some(value.clone()),
@@ -110,7 +110,7 @@ fn login(job: &Job) -> impl Iterator<Item = wire::EnvironmentVariable> {
     })
 }
 
-fn compute(Part { request, limit }: Part) -> wire::Compute {
+fn compute(PodResources { request, limit }: PodResources) -> wire::Compute {
     // Bytes have no unit.
     let bytes = |bytes: u64| bytes.to_string();
     wire::Compute {
@@ -175,12 +175,12 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::parse::{Asked, parse};
+    use crate::parse::{Invocation, parse};
 
     fn job(line: &str) -> Job {
         let words = std::iter::once("elasticdl").chain(line.split_whitespace());
         let argv: Vec<OsString> = words.map(OsString::from).collect();
-        let Asked::Job(form, values) = parse(&argv).expect(line).asked else {
+        let Invocation::Job(form, values) = parse(&argv).expect(line).asked else {
             panic!("{line} is no job");
         };
         Job::new(form, &values, Path::new(env!("CARGO_MANIFEST_DIR"))).expect(line)

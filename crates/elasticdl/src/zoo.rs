@@ -78,14 +78,14 @@ mod tests {
     use std::ffi::OsString;
 
     use super::dockerfile;
-    use crate::parse::{Asked, parse};
+    use crate::parse::{Invocation, parse};
 
     #[test]
     fn the_dockerfile_says_what_the_flags_say() {
         let text = |line: &str| {
             let argv: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             match parse(&argv).expect(line).asked {
-                Asked::ZooInit(values) => dockerfile(&values),
+                Invocation::ZooInit(values) => dockerfile(&values),
                 other => panic!("{other:?}"),
             }
         };

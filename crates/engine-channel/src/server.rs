@@ -198,7 +198,7 @@ impl Channels {
         let Some(wait) = lock(&run.progress).wait(most, run.now()) else { return };
         // Each pod of a gang has a caller here that waits; one announcement is enough.
         if is_first {
-            run.tell(CheckpointNews::Awaited { within_ms: millis(wait) });
+            run.report_checkpoint(CheckpointNews::Awaited { within_ms: millis(wait) });
         }
         // The run may end and its channel be closed meanwhile: `run` keeps its state alive.
         let comes = saved.wait_for(|now| *now != before);
@@ -221,7 +221,7 @@ impl Run {
         Now { passed: self.start.elapsed(), wall_ms: wall_ms() }
     }
 
-    fn tell(&self, news: CheckpointNews) {
+    fn report_checkpoint(&self, news: CheckpointNews) {
         self.observations.report(Observation { key: self.key, state: RunState::Checkpoint(news) });
     }
 
@@ -229,7 +229,7 @@ impl Run {
     fn note(&self) {
         let noted = lock(&self.progress).note(self.now());
         if let Some(ago) = noted {
-            self.tell(CheckpointNews::Saved { ago_ms: millis(ago) });
+            self.report_checkpoint(CheckpointNews::Saved { ago_ms: millis(ago) });
         }
     }
 
@@ -289,7 +289,7 @@ async fn serve(listener: UnixListener, run: Arc<Run>) {
                     newest = kept.look(&run.looks).await;
                     if newest.is_none() {
                         lock(&run.progress).lose();
-                        run.tell(CheckpointNews::Gone);
+                        run.report_checkpoint(CheckpointNews::Gone);
                     }
                 }
             }

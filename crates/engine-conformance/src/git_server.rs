@@ -17,11 +17,11 @@ use crate::silent_clients::Silence;
 pub struct GitServer {
     folder: PathBuf,
     port: u16,
-    shared: Arc<Shared>,
+    shared: Arc<GitServerState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct GitServerState {
     /// Required `Authorization` of a request over HTTP; `None` if all are accepted.
     login: Option<String>,
     silence: Arc<Silence>,
@@ -53,7 +53,7 @@ impl GitServer {
         make_repository(&folder);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let shared = Arc::new(Shared { login, ..Shared::default() });
+        let shared = Arc::new(GitServerState { login, ..GitServerState::default() });
         let (own, below) = (Arc::clone(&shared), folder.clone());
         std::thread::spawn(move || {
             for visitor in listener.incoming().flatten() {
@@ -120,7 +120,7 @@ fn run(folder: &Path, program: &str, words: &[&str]) -> String {
     String::from_utf8(done.stdout).expect("text").trim().to_owned()
 }
 
-impl Shared {
+impl GitServerState {
     fn answer(&self, visitor: TcpStream, folder: &Path) {
         let Some(mut visitor) = self.silence.pass(visitor) else { return };
         let mut first = [0; 4];

@@ -239,7 +239,7 @@ impl Stage {
     }
 
     /// Follows the output until this text is part of it: the run has come so far.
-    async fn said(&self, key: RunKey, text: &str) {
+    async fn wait_for_output(&self, key: RunKey, text: &str) {
         let range = LogRange { follow: true, ..ALL };
         let mut chunks = self.engine.logs(key, range).await.expect("a known run has output");
         let mut all = String::new();
@@ -301,7 +301,7 @@ pub async fn stops_gracefully(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let script = "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.05; done";
     let key = stage.start(fixture.script(script)).await;
-    stage.said(key, "ready").await;
+    stage.wait_for_output(key, "ready").await;
     stage.stop(key, LONG_MS).await;
     assert_eq!(stage.exit(key).await, Exit::Code(7));
     assert!(stage.output(key, ALL).await.ends_with("bye\n"));
@@ -312,7 +312,7 @@ pub async fn stops_by_force(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let script = "trap '' TERM; echo ready; while :; do sleep 0.05; done";
     let key = stage.start(fixture.script(script)).await;
-    stage.said(key, "ready").await;
+    stage.wait_for_output(key, "ready").await;
     stage.stop(key, 1).await;
     assert_eq!(stage.exit(key).await, Exit::Signal(KILL));
 }
@@ -322,7 +322,7 @@ pub async fn stops_sooner_when_asked_again(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let script = "trap '' TERM; echo ready; while :; do sleep 0.05; done";
     let key = stage.start(fixture.script(script)).await;
-    stage.said(key, "ready").await;
+    stage.wait_for_output(key, "ready").await;
     stage.stop(key, LONG_MS).await;
     stage.stop(key, 1).await;
     stage.stop(key, LONG_MS).await;
@@ -337,7 +337,7 @@ pub async fn leaves_no_process_behind(fixture: &mut dyn Fixture) {
         (setsid sh -c 'trap \"\" TERM; echo pid $$; while :; do sleep 0.05; done' &) &
         wait; while :; do sleep 0.05; done";
     let key = stage.start(fixture.script(script)).await;
-    stage.said(key, "\n").await;
+    stage.wait_for_output(key, "\n").await;
     let orphan = pid_in(&stage.output(key, ALL).await);
     assert!(fixture.is_alive(orphan));
     stage.stop(key, 50).await;
@@ -380,7 +380,7 @@ pub async fn knows_its_runs_after_a_crash(fixture: &mut dyn Fixture) {
     let script = "trap 'exit 5' TERM; echo ready; while :; do sleep 0.05; done";
     let key = stage.start(fixture.script(script)).await;
     let pid = stage.running(key).await;
-    stage.said(key, "ready").await;
+    stage.wait_for_output(key, "ready").await;
     let before = stage.listed(key).await;
     drop(stage);
     fixture.reopen().await;
@@ -429,7 +429,7 @@ pub async fn stops_after_a_crash(fixture: &mut dyn Fixture) {
     let script = "trap '' TERM; echo ready; while :; do sleep 0.05; done";
     let key = stage.start(fixture.script(script)).await;
     let pid = stage.running(key).await;
-    stage.said(key, "ready").await;
+    stage.wait_for_output(key, "ready").await;
     drop(stage);
     fixture.reopen().await;
     let mut stage = Stage::new(fixture);
@@ -445,8 +445,8 @@ pub async fn loses_a_run_whose_supervisor_vanished(fixture: &mut dyn Fixture) {
     let script = "sh -c 'echo pid $$; exec sleep 600' & wait";
     let (one, other) = (fixture.script(script), fixture.script(script));
     let (one, other) = (stage.start(one).await, stage.start(other).await);
-    stage.said(one, "\n").await;
-    stage.said(other, "\n").await;
+    stage.wait_for_output(one, "\n").await;
+    stage.wait_for_output(other, "\n").await;
     if !fixture.kill_supervisor(one) {
         return;
     }
@@ -531,7 +531,7 @@ pub async fn measures_what_runs_use(fixture: &mut dyn Fixture) {
     let mut say = async |text| {
         let key = stage.start(fixture.script(text)).await;
         stage.running(key).await;
-        stage.said(key, "done").await;
+        stage.wait_for_output(key, "done").await;
         key
     };
     let idle = say("echo done; sleep 300").await;

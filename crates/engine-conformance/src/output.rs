@@ -21,7 +21,7 @@ pub async fn tells_the_last_lines(fixture: &mut dyn Fixture) {
     let key = stage.start(fixture.script(&script)).await;
     for (line, next) in [("a\n", "b"), ("b\n", "c"), ("c\n", "d")] {
         if !orders {
-            stage.said(key, line).await;
+            stage.wait_for_output(key, line).await;
             stage.touches(key, next).await;
         }
     }
@@ -45,7 +45,7 @@ pub async fn tells_when_lines_were_written(fixture: &mut dyn Fixture) {
     let script = "echo a; until [ -e go ]; do sleep 0.02; done; printf 'b\nc'";
     let key = stage.start(fixture.script(script)).await;
     stage.running(key).await;
-    stage.said(key, "a\n").await;
+    stage.wait_for_output(key, "a\n").await;
     // That it was written is noted a little later.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let since_epoch = std::time::UNIX_EPOCH.elapsed().expect("after 1970");
@@ -76,7 +76,7 @@ pub async fn keeps_the_output_of_earlier_runs(fixture: &mut dyn Fixture) {
     let second = RunKey { generation: 2, ..first };
     let script = fixture.script("echo second; exec sleep 600");
     stage.start(RunSpec { key: second, ..script }).await;
-    stage.said(second, "second\n").await;
+    stage.wait_for_output(second, "second\n").await;
     assert_eq!(stage.output(first, ALL).await, "first\n");
     drop(stage);
     fixture.reopen().await;

@@ -84,7 +84,7 @@ impl Stage {
     async fn waiting(&mut self, spec: RunSpec) -> RunKey {
         let key = self.start(spec).await;
         self.running(key).await;
-        self.said(key, "ready").await;
+        self.wait_for_output(key, "ready").await;
         key
     }
 

@@ -6,14 +6,14 @@ use futures_util::TryStreamExt as _;
 use uuid::Uuid;
 
 use crate::program::Program;
-use crate::shared::Shared;
+use crate::shared::DockerEngineState;
 use crate::{failed, image, toolbox};
 
 /// Its tag depends on its content.
 const IMAGE_NAME: &str = "elastane/tools";
 
 /// Creates the base image unless it exists; returns its name.
-pub(crate) async fn prepare(shared: &Shared) -> Result<String, Error> {
+pub(crate) async fn prepare(shared: &DockerEngineState) -> Result<String, Error> {
     let docker = &shared.daemon.docker;
     // Held during the work: of several runs the first creates it.
     let mut known = shared.tools.lock().await;

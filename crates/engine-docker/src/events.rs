@@ -13,7 +13,7 @@ use futures_util::StreamExt as _;
 use crate::inspect::{Inspected, NOT_EXECUTABLE, not_executable};
 use crate::names::{self, RUN_LABEL};
 use crate::run_registry::has_ended;
-use crate::shared::{Shared, now};
+use crate::shared::{DockerEngineState, now};
 use crate::{chain, daemon};
 
 /// Pause before an absent daemon is tried again.
@@ -25,7 +25,7 @@ const PING_WAIT: Duration = Duration::from_secs(10);
 const INSPECT_PAUSE: Duration = Duration::from_secs(5);
 
 /// Follows the daemon for as long as the engine lives.
-pub(crate) async fn follow(shared: &Arc<Shared>) {
+pub(crate) async fn follow(shared: &Arc<DockerEngineState>) {
     loop {
         let ended = Box::pin(follow_once(shared)).await;
         let why = match &ended {
@@ -38,7 +38,7 @@ pub(crate) async fn follow(shared: &Arc<Shared>) {
 }
 
 /// The first reason stays until the daemon answers.
-fn note_outage(shared: &Shared, why: String) {
+fn note_outage(shared: &DockerEngineState, why: String) {
     let mut outage = outage(shared);
     if outage.is_none() {
         tracing::warn!("{} does not answer ({why}); waiting for it", shared.daemon);
@@ -46,12 +46,12 @@ fn note_outage(shared: &Shared, why: String) {
     }
 }
 
-fn outage(shared: &Shared) -> MutexGuard<'_, Option<Outage>> {
+fn outage(shared: &DockerEngineState) -> MutexGuard<'_, Option<Outage>> {
     shared.outage.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns when the daemon stops answering although its events have not ended: it hangs.
-async fn hangs(shared: &Shared) -> Error {
+async fn hangs(shared: &DockerEngineState) -> Error {
     loop {
         tokio::time::sleep(PING_EVERY).await;
         let answered = tokio::time::timeout(PING_WAIT, shared.daemon.docker.ping()).await;
@@ -65,7 +65,7 @@ async fn hangs(shared: &Shared) -> Error {
 }
 
 /// Subscribes before the first inspection: what happens in between is seen twice, not missed.
-async fn follow_once(shared: &Arc<Shared>) -> Result<(), Error> {
+async fn follow_once(shared: &Arc<DockerEngineState>) -> Result<(), Error> {
     let docker = &shared.daemon.docker;
     let since = (now().0 / 1000).to_string();
     let mut facts = daemon::facts(docker, &shared.daemon.socket).await?;
@@ -115,7 +115,7 @@ async fn follow_once(shared: &Arc<Shared>) -> Result<(), Error> {
 ///
 /// # Errors
 /// The daemon does not answer, or shuts down.
-async fn refresh_all(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
+async fn refresh_all(shared: &Arc<DockerEngineState>, key: RunKey) -> Result<(), Error> {
     let Err(error) = refresh(shared, key).await else { return Ok(()) };
     shared.ask_new_connection().await?;
     if !asking(shared).insert(key) {
@@ -135,12 +135,12 @@ async fn refresh_all(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
     Ok(())
 }
 
-fn asking(shared: &Shared) -> MutexGuard<'_, BTreeSet<RunKey>> {
+fn asking(shared: &DockerEngineState) -> MutexGuard<'_, BTreeSet<RunKey>> {
     shared.asking.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Inspects a run's container and reports changes. A container that disappeared is lost.
-pub(crate) async fn refresh(shared: &Shared, key: RunKey) -> Result<(), Error> {
+pub(crate) async fn refresh(shared: &DockerEngineState, key: RunKey) -> Result<(), Error> {
     let Some(known) = shared.runs.get(key) else { return Ok(()) };
     if has_ended(&known.state) {
         return Ok(());
@@ -158,7 +158,11 @@ pub(crate) async fn refresh(shared: &Shared, key: RunKey) -> Result<(), Error> {
 }
 
 /// Records the result. A run that ended between two inspections is also reported as running.
-pub(crate) async fn take(shared: &Shared, key: RunKey, inspected: Inspected) -> Result<(), Error> {
+pub(crate) async fn take(
+    shared: &DockerEngineState,
+    key: RunKey,
+    inspected: Inspected,
+) -> Result<(), Error> {
     let Inspected { mut state, started_at, address, .. } = inspected;
     shared.runs.is_at(key, address);
     if let RunState::Exited { exit, .. } = &mut state {
@@ -180,7 +184,7 @@ pub(crate) async fn take(shared: &Shared, key: RunKey, inspected: Inspected) -> 
 }
 
 /// Why the program was not started, if the last line of the output says so.
-async fn start_error(shared: &Shared, key: RunKey) -> Option<String> {
+async fn start_error(shared: &DockerEngineState, key: RunKey) -> Option<String> {
     let options = LogsOptionsBuilder::default().stderr(true).tail("1").build();
     let name = names::container(key);
     let mut lines = Box::pin(shared.daemon.docker.logs(&name, Some(options)));

@@ -7,12 +7,12 @@ use std::time::Duration;
 use engine::{Observation, RunState};
 
 use crate::measure::measure;
-use crate::shared::{Shared, blocking};
+use crate::shared::{DockerEngineState, blocking};
 
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Measures out of turn where the driver shows more than the containers with limits account for.
-pub(crate) fn spawn(shared: &Arc<Shared>) {
+pub(crate) fn spawn(shared: &Arc<DockerEngineState>) {
     // A driver connection for this task alone, as each answers one query at a time.
     let (own, driver) = (Arc::clone(shared), Arc::<gpu::Driver>::default());
     shared.spawn(async move {

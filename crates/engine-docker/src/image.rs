@@ -67,8 +67,10 @@ pub(crate) async fn find(docker: &Docker, image: &str) -> Result<Option<ImageDef
         Ok(found) => Ok(Some(found.config.map(ImageDefaults::of).unwrap_or_default())),
         Err(fault) if status(&fault) == Some(404) => Ok(None),
         // The daemon's message for an invalid name. Podman calls it a fault of its own.
-        Err(fault) if status(&fault) == Some(400) || said(&fault).contains(NOT_A_NAME) => {
-            let why = said(&fault);
+        Err(fault)
+            if status(&fault) == Some(400) || daemon_message(&fault).contains(NOT_A_NAME) =>
+        {
+            let why = daemon_message(&fault);
             Err(Error::Invalid(format!("`{image}` is not a valid name of an image: {why}")))
         }
         Err(fault) => Err(failed(format!("find the image {image}"), fault)),
@@ -92,7 +94,7 @@ pub(crate) async fn pull(
     progress(format!("pulling image `{image}`"));
     loop {
         let Err(fault) = pull_once(docker, image, login, &progress).await else { return Ok(()) };
-        let why = said(&fault);
+        let why = daemon_message(&fault);
         if is_final(&fault, &why) {
             return Err(format!(
                 "image `{image}` cannot be pulled: {why}; check its name, and that it may be read"
@@ -150,7 +152,7 @@ fn is_final(fault: &Fault, why: &str) -> bool {
 }
 
 /// The message of the daemon or registry, without the client's wrapping.
-fn said(fault: &Fault) -> String {
+fn daemon_message(fault: &Fault) -> String {
     match fault {
         Fault::DockerResponseServerError { message, .. } => message.clone(),
         Fault::DockerStreamError { error } => error.clone(),

@@ -12,7 +12,7 @@ use futures_util::StreamExt as _;
 use tokio::sync::mpsc;
 
 use crate::run_registry::has_ended;
-use crate::shared::Shared;
+use crate::shared::DockerEngineState;
 use crate::{chain, names, status};
 
 /// Chunks that a slow reader may be behind.
@@ -24,7 +24,7 @@ type Chunk = io::Result<Vec<u8>>;
 
 /// Starts reading a run's output.
 pub(crate) fn read(
-    shared: &Arc<Shared>,
+    shared: &Arc<DockerEngineState>,
     key: RunKey,
     range: LogRange,
 ) -> Result<mpsc::Receiver<Chunk>, Error> {
@@ -50,7 +50,12 @@ struct Mark {
     stamps: Timestamps,
 }
 
-async fn pump(shared: &Shared, key: RunKey, range: &LogRange, chunks: &mpsc::Sender<Chunk>) {
+async fn pump(
+    shared: &DockerEngineState,
+    key: RunKey,
+    range: &LogRange,
+    chunks: &mpsc::Sender<Chunk>,
+) {
     let skip = range.from_byte.unwrap_or(0);
     let mut mark = Mark { last: None, skip, stamps: Timestamps::default() };
     loop {
@@ -72,7 +77,7 @@ async fn pump(shared: &Shared, key: RunKey, range: &LogRange, chunks: &mpsc::Sen
 
 /// Sends what there is, and what follows while the run lives, if requested.
 async fn copy(
-    shared: &Shared,
+    shared: &DockerEngineState,
     key: RunKey,
     range: &LogRange,
     mark: &mut Mark,

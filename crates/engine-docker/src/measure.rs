@@ -15,7 +15,7 @@ use engine_fractions::Over;
 use futures_util::{StreamExt as _, stream};
 use gpu::{Activity, Health};
 
-use crate::shared::Shared;
+use crate::shared::DockerEngineState;
 use crate::{libpod, names};
 
 /// Concurrent requests.
@@ -26,7 +26,7 @@ const ANSWER_WAIT: Duration = Duration::from_secs(5);
 const CACHES: [&str; 2] = ["total_inactive_file", "inactive_file"];
 
 /// Measures everything that runs now.
-pub(crate) async fn measure(shared: &Arc<Shared>) -> Measured {
+pub(crate) async fn measure(shared: &Arc<DockerEngineState>) -> Measured {
     let own = Arc::clone(shared);
     let sampled = tokio::task::spawn_blocking(move || (claims(&own), sample(&own))).await;
     // Without an answer nothing is known of what containers hold.
@@ -108,7 +108,7 @@ fn by_container(
 }
 
 /// Memory in use by containers with limits, in bytes, one value for each GPU. Blocks.
-fn claims(shared: &Shared) -> BTreeMap<RunKey, Vec<u64>> {
+fn claims(shared: &DockerEngineState) -> BTreeMap<RunKey, Vec<u64>> {
     shared.fractions.fractions.claims()
 }
 
@@ -116,7 +116,7 @@ type ByContainer = Vec<(Activity, BTreeMap<u32, String>)>;
 
 /// GPU activity, and the container of each process on a GPU; only of simulated ones where the
 /// driver does not answer. Blocks.
-fn sample(shared: &Shared) -> Result<ByContainer, ByContainer> {
+fn sample(shared: &DockerEngineState) -> Result<ByContainer, ByContainer> {
     let homes = |gpu: Activity| {
         let homes = gpu.processes.keys().filter_map(|pid| Some((*pid, home(*pid)?))).collect();
         (gpu, homes)
@@ -133,7 +133,7 @@ fn sample(shared: &Shared) -> Result<ByContainer, ByContainer> {
 
 /// Health of these GPUs, by UUID; `None` without a driver.
 pub(crate) async fn gpu_health(
-    shared: &Arc<Shared>,
+    shared: &Arc<DockerEngineState>,
     uuids: Vec<String>,
 ) -> Result<Option<BTreeMap<String, GpuHealth>>, Error> {
     let own = Arc::clone(shared);
@@ -178,7 +178,7 @@ fn id_in(groups: &str) -> Option<String> {
 }
 
 /// Usage of a container, with its id; `None` if unknown, or if the container has just ended.
-async fn run_use(shared: &Shared, key: RunKey) -> Option<(String, RunUse)> {
+async fn run_use(shared: &DockerEngineState, key: RunKey) -> Option<(String, RunUse)> {
     let name = names::container(key);
     let of =
         |cpu_time_ms, memory_bytes| RunUse { key, cpu_time_ms, memory_bytes, gpus: Vec::new() };

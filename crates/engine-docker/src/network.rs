@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::daemon::Daemon;
 use crate::owner::Owner;
-use crate::shared::Shared;
+use crate::shared::DockerEngineState;
 use crate::{failed, status, unless};
 
 /// Isolates containers of a network from each other (Docker's option).
@@ -65,16 +65,16 @@ pub(crate) async fn make(daemon: &Daemon, name: &str, owner: &Owner) -> Result<(
 }
 
 /// Removes the network of a gang, unless a container is in it.
-pub(crate) async fn discard(shared: &Shared, workload_id: Uuid) -> Result<(), Error> {
+pub(crate) async fn discard(shared: &DockerEngineState, workload_id: Uuid) -> Result<(), Error> {
     remove(shared, gangs(workload_id)).await
 }
 
 /// Removes the network of pods without a gang, unless a container is in it.
-pub(crate) async fn discard_own(shared: &Shared) -> Result<(), Error> {
+pub(crate) async fn discard_own(shared: &DockerEngineState) -> Result<(), Error> {
     remove(shared, alone(&shared.owner)).await
 }
 
-async fn remove(shared: &Shared, name: String) -> Result<(), Error> {
+async fn remove(shared: &DockerEngineState, name: String) -> Result<(), Error> {
     let _turn = shared.networks.take(name.clone()).await;
     let gone = unless(shared.daemon.docker.remove_network(&name).await, &[403, 404, 409]);
     gone.map_err(|fault| failed(format!("remove the network {name}"), fault))

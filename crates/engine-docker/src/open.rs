@@ -17,7 +17,7 @@ use crate::inspect::Inspected;
 use crate::owner::Owner;
 use crate::program::Program;
 use crate::run_registry::{RegisteredRun, RunRegistry};
-use crate::shared::{Shared, blocking};
+use crate::shared::{DockerEngineState, blocking};
 use crate::{copies, events, gpu_watch};
 
 /// The options of the engine.
@@ -48,7 +48,7 @@ pub struct Options {
 /// The engine for containers. Dropping it leaves every container running.
 #[derive(Debug)]
 pub struct DockerEngine {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<DockerEngineState>,
 }
 
 impl DockerEngine {
@@ -86,7 +86,7 @@ impl DockerEngine {
             installation.directory().join("channels"),
             Arc::clone(&trash),
         );
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(DockerEngineState {
             facts: RwLock::new(daemon.facts.clone()),
             outage: Mutex::default(),
             daemon,
@@ -131,7 +131,7 @@ impl Drop for DockerEngine {
     }
 }
 
-async fn adopt(shared: &Shared, key: RunKey) -> Result<(), Error> {
+async fn adopt(shared: &DockerEngineState, key: RunKey) -> Result<(), Error> {
     let Some((_, inspected)) = shared.inspect(key).await? else { return Ok(()) };
     if inspected.state == RunState::Starting {
         return shared.remove_container(key).await;

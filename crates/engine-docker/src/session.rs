@@ -25,7 +25,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
 use crate::inspect::address;
-use crate::shared::Shared;
+use crate::shared::DockerEngineState;
 use crate::{failed, names};
 
 /// Pieces that one side may be ahead of the other.
@@ -51,7 +51,7 @@ type Typed = Pin<Box<dyn AsyncWrite + Send>>;
 
 /// Runs a command inside a run.
 pub(crate) async fn exec(
-    shared: &Arc<Shared>,
+    shared: &Arc<DockerEngineState>,
     key: RunKey,
     what: ExecSpec,
 ) -> Result<Session, Error> {
@@ -166,7 +166,7 @@ async fn code_of(
 
 /// Sends the main process's output, and copies input to it.
 pub(crate) async fn attach(
-    shared: &Arc<Shared>,
+    shared: &Arc<DockerEngineState>,
     key: RunKey,
     stdin: bool,
     terminal: Option<TerminalSize>,
@@ -227,7 +227,7 @@ pub(crate) async fn attach(
 /// Connects to a port of a run, at the run's own address. In the host's network the port could be
 /// another's.
 pub(crate) async fn connect(
-    shared: &Arc<Shared>,
+    shared: &Arc<DockerEngineState>,
     key: RunKey,
     port: u16,
 ) -> Result<Box<dyn Duplex>, Error> {
@@ -249,7 +249,10 @@ pub(crate) async fn connect(
     }
 }
 
-async fn running(shared: &Shared, key: RunKey) -> Result<ContainerInspectResponse, Error> {
+async fn running(
+    shared: &DockerEngineState,
+    key: RunKey,
+) -> Result<ContainerInspectResponse, Error> {
     shared.runs.state(key).ok_or(Error::NoSuchRun(key))?;
     match shared.inspect(key).await? {
         Some((found, inspected)) if matches!(inspected.state, RunState::Running { .. }) => {

@@ -32,7 +32,7 @@ const SETTLE_PAUSE: Duration = Duration::from_millis(50);
 
 /// State shared by the engine and its tasks.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct DockerEngineState {
     pub(crate) daemon: Daemon,
     /// Properties of the daemon. They change when the daemon restarts.
     pub(crate) facts: RwLock<DaemonProperties>,
@@ -68,7 +68,7 @@ pub(crate) struct Shared {
     pub(crate) tasks: Mutex<Option<JoinSet<()>>>,
 }
 
-impl Shared {
+impl DockerEngineState {
     pub(crate) fn facts(&self) -> DaemonProperties {
         self.facts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

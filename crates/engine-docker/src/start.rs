@@ -16,7 +16,7 @@ use crate::daemon::Daemon;
 use crate::image::ImageDefaults;
 use crate::inspect::plain;
 use crate::run_registry::RegisteredRun;
-use crate::shared::{Shared, blocking, now};
+use crate::shared::{DockerEngineState, blocking, now};
 use crate::user::ContainerUser;
 use crate::{
     base_image, chain, container, events, failed, files, image, libpod, names, network, status,
@@ -39,7 +39,7 @@ const REMOVE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Starts a run; the caller holds its lock. Pulling a missing image, copying repositories and
 /// waiting for the gang's network happen in the background.
-pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
+pub(crate) async fn start(shared: &Arc<DockerEngineState>, spec: RunSpec) -> Result<(), Error> {
     let key = spec.key;
     if shared.runs.state(key).is_some() {
         return Ok(());
@@ -76,7 +76,7 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
 
 /// Prepares a run, then starts it. `found`: the image, if it is local.
 async fn fetch(
-    shared: &Arc<Shared>,
+    shared: &Arc<DockerEngineState>,
     spec: &RunSpec,
     found: Option<ImageDefaults>,
     mut cancelled: oneshot::Receiver<()>,
@@ -125,7 +125,7 @@ async fn fetch(
 
 /// Removes what exists of a run that was not started: if it were reported as ended while it lives,
 /// it would be started twice. False: it still exists, and a stop of the run removes it.
-async fn is_removed(shared: &Shared, key: RunKey) -> bool {
+async fn is_removed(shared: &DockerEngineState, key: RunKey) -> bool {
     while let Err(left) = shared.remove_container(key).await {
         shared.runs.has_container(key);
         if !shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&key) {
@@ -151,7 +151,7 @@ async fn unless_stopped<T>(
 
 /// Pulls the image if needed, and copies the repositories.
 async fn get(
-    shared: &Shared,
+    shared: &DockerEngineState,
     spec: &RunSpec,
     pull: bool,
     cancelled: &mut oneshot::Receiver<()>,
@@ -174,7 +174,7 @@ async fn get(
 /// Creates the container and starts it, continuing after a crash. False: the run was stopped
 /// before.
 async fn launch(
-    shared: &Arc<Shared>,
+    shared: &Arc<DockerEngineState>,
     spec: &RunSpec,
     image: &ImageDefaults,
     copies: &Copies,
@@ -227,7 +227,7 @@ async fn launch(
 
 /// Creates the container, and reports its user.
 async fn create(
-    shared: &Shared,
+    shared: &DockerEngineState,
     spec: &RunSpec,
     image: &ImageDefaults,
     network: &str,
@@ -316,7 +316,7 @@ fn refusal(fault: &Fault) -> Option<String> {
 }
 
 /// Removes a failed start; what cannot be removed now is removed by the stop that follows.
-async fn clear(shared: &Shared, spec: &RunSpec) {
+async fn clear(shared: &DockerEngineState, spec: &RunSpec) {
     let container = shared.remove_container(spec.key).await;
     let network = network::discard(shared, spec.workload_id).await;
     for left in [container, network].into_iter().filter_map(Result::err) {

@@ -24,7 +24,7 @@ use uuid::Uuid;
 use crate::names::{self, POD_ID_LABEL, POD_LABEL};
 use crate::open::DockerEngine;
 use crate::run_registry::{RegisteredRun, has_ended};
-use crate::shared::{Shared, blocking, now};
+use crate::shared::{DockerEngineState, blocking, now};
 use crate::{
     container_options, events, failed, logs, measure, network, session, silence, start, unless,
 };
@@ -186,7 +186,7 @@ impl DockerEngine {
 }
 
 /// The volumes of this server that have a label.
-async fn volumes(shared: &Shared, label: &str) -> Result<Vec<Volume>, Fault> {
+async fn volumes(shared: &DockerEngineState, label: &str) -> Result<Vec<Volume>, Fault> {
     let filters = [("label", vec![label])].into();
     let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
     let found = shared.daemon.docker.list_volumes(Some(options)).await?.volumes;
@@ -194,14 +194,14 @@ async fn volumes(shared: &Shared, label: &str) -> Result<Vec<Volume>, Fault> {
     Ok(found.unwrap_or_default().into_iter().filter(is_own).collect())
 }
 
-async fn remove_volume(shared: &Shared, name: &str, doing: String) -> Result<(), Error> {
+async fn remove_volume(shared: &DockerEngineState, name: &str, doing: String) -> Result<(), Error> {
     let gone = shared.daemon.docker.remove_volume(name, None::<RemoveVolumeOptions>).await;
     unless(gone, &[404]).map_err(|fault| failed(doing, fault))
 }
 
 /// SIGTERM now, and SIGKILL after the grace period. A second stop can make the period shorter, not
 /// longer.
-async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Error> {
+async fn stop(shared: &Arc<DockerEngineState>, key: RunKey, grace_ms: u64) -> Result<(), Error> {
     if shared.runs.state(key).is_some_and(|state| has_ended(&state)) {
         return Ok(());
     }
@@ -238,7 +238,7 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
 }
 
 /// Kills a run until it has ended; waits for an absent daemon.
-async fn kill(shared: &Shared, key: RunKey) {
+async fn kill(shared: &DockerEngineState, key: RunKey) {
     loop {
         if shared.runs.state(key).is_none_or(|state| has_ended(&state)) {
             return;
@@ -257,7 +257,7 @@ async fn kill(shared: &Shared, key: RunKey) {
 }
 
 /// A container that does not exist or run is the goal.
-async fn signal(shared: &Shared, key: RunKey, signal: &str) -> Result<(), Error> {
+async fn signal(shared: &DockerEngineState, key: RunKey, signal: &str) -> Result<(), Error> {
     let docker = &shared.daemon.docker;
     let name = names::container(key);
     let options = KillContainerOptionsBuilder::default().signal(signal).build();
@@ -269,7 +269,7 @@ async fn signal(shared: &Shared, key: RunKey, signal: &str) -> Result<(), Error>
         .map_err(|fault| failed(format!("wake run {key}"), fault))
 }
 
-async fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
+async fn remove(shared: &Arc<DockerEngineState>, key: RunKey) -> Result<(), Error> {
     let seen =
         shared.inspect(key).await?.map(|(_, inspected)| (inspected.state, inspected.workload_id));
     let known = shared.runs.get(key).map(|known| (known.state, known.workload_id));

@@ -29,7 +29,7 @@ const FORM: &str = "write NAME=GPU:MEMORY, such as half=GPU-7c2f…:40GiB or hal
 
 /// Parts of one or more GPUs, as one device of the specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Part {
+struct CdiDevice {
     name: String,
     of: Vec<Of>,
 }
@@ -58,7 +58,7 @@ pub struct Specification {
     pub drivers: Vec<Vec<String>>,
 }
 
-impl Part {
+impl CdiDevice {
     fn parse(text: &str) -> Result<Self, Error> {
         let invalid = |why: &str| Error::Invalid(format!("`{text}`: {why}"));
         let (name, rest) = text.split_once('=').ok_or_else(|| invalid(FORM))?;
@@ -131,7 +131,7 @@ fn is_device_name(name: &str) -> bool {
 }
 
 /// Two parts do not have one name.
-fn check(parts: &[Part]) -> Result<(), Error> {
+fn check(parts: &[CdiDevice]) -> Result<(), Error> {
     let mut names = BTreeSet::new();
     if let Some(part) = parts.iter().find(|part| !names.insert(&part.name)) {
         return Err(Error::Invalid(format!("two parts are called `{}`", part.name)));
@@ -143,7 +143,7 @@ fn check(parts: &[Part]) -> Result<(), Error> {
 }
 
 /// None of these is a part of a GPU in MIG mode.
-fn refuse_divided(parts: &[Part], known: &[gpu::Gpu]) -> Result<(), Error> {
+fn refuse_divided(parts: &[CdiDevice], known: &[gpu::Gpu]) -> Result<(), Error> {
     let mut of = parts.iter().flat_map(|part| &part.of);
     let is_divided = |one: &gpu::Gpu| one.instances.is_some();
     let divided = of.find_map(|of| known.iter().find(|one| is_divided(one) && one.uuid == of.gpu));
@@ -160,7 +160,7 @@ fn refuse_divided(parts: &[Part], known: &[gpu::Gpu]) -> Result<(), Error> {
 /// All parts of a GPU fit on it: these, and those that an earlier command made in this folder.
 /// `memory`: of a real GPU, where it is known.
 fn check_room(
-    parts: &[Part],
+    parts: &[CdiDevice],
     folder: &Path,
     memory: impl Fn(&str) -> Option<u64>,
 ) -> Result<(), Error> {
@@ -227,7 +227,7 @@ pub fn cdi(
     reset: bool,
     program: &Path,
 ) -> Result<Specification, Error> {
-    let parts = parts.iter().map(|text| Part::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let parts = parts.iter().map(|text| CdiDevice::parse(text)).collect::<Result<Vec<_>, _>>()?;
     check(&parts)?;
     fs::create_dir_all(folder).map_err(failed(format!("make {}", folder.display())))?;
     let folder = fs::canonicalize(folder).map_err(failed(format!("open {}", folder.display())))?;
@@ -298,7 +298,7 @@ fn known(real: &[String]) -> Result<Vec<gpu::Gpu>, Error> {
 }
 
 /// Changes the pages of a part that is there.
-fn change(pages: &Pages, grants: &[Grant], part: &Part) -> Result<(), Error> {
+fn change(pages: &Pages, grants: &[Grant], part: &CdiDevice) -> Result<(), Error> {
     let before = pages.limits().map_err(broken)?;
     if before.iter().map(|limit| limit.uuid).ne(grants.iter().map(|grant| grant.uuid)) {
         return Err(Error::Invalid(format!(

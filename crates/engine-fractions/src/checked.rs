@@ -35,7 +35,7 @@ pub fn gpu_check(
     }
     fraction_agent::gpu_check(args).map_err(|why| {
         if why.starts_with(SILENT) {
-            say(&why);
+            print_line(&why);
             fraction_agent::leave(FAILED);
         }
         Error::Invalid(why)
@@ -111,12 +111,12 @@ pub fn start_checked(args: &[String]) -> ExitCode {
 
 /// Prints a line for readers of the run's log, which may be on a full disk.
 #[expect(clippy::disallowed_methods, reason = "a failed write is dropped")]
-fn say(line: &str) {
+fn print_line(line: &str) {
     drop(writeln!(io::stderr(), "{line}"));
 }
 
 fn refuse(why: &str, code: u8) -> ExitCode {
-    say(&format!("{REFUSED}{why}"));
+    print_line(&format!("{REFUSED}{why}"));
     if why.starts_with(SILENT) {
         fraction_agent::leave(code);
     }

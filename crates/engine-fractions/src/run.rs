@@ -83,7 +83,7 @@ impl Run {
 
     /// The event about what it holds too much, and the action that follows: the first time since
     /// it held less, and when it is enough. With each goes what of it was not granted.
-    pub(crate) fn judge(
+    pub(crate) fn record_excess(
         &mut self,
         over: Vec<(GpuOver, u64)>,
         policy: MemoryOver,

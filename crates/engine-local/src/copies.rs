@@ -12,10 +12,10 @@ use tokio::sync::oneshot;
 use crate::launch::launch;
 use crate::record::{ExitFile, SpecFile, StateFile};
 use crate::secrets::below;
-use crate::shared::Shared;
+use crate::shared::LocalEngineState;
 
 /// Copies what a run needs, then starts it; the run is registered.
-pub(crate) fn spawn(shared: &Arc<Shared>, spec: RunSpec, file: SpecFile) {
+pub(crate) fn spawn(shared: &Arc<LocalEngineState>, spec: RunSpec, file: SpecFile) {
     let key = spec.key;
     let mut stop = shared.begin_copying(key);
     let own = Arc::clone(shared);
@@ -42,13 +42,13 @@ pub(crate) fn spawn(shared: &Arc<Shared>, spec: RunSpec, file: SpecFile) {
 }
 
 async fn make(
-    shared: &Shared,
+    shared: &LocalEngineState,
     spec: &RunSpec,
     stop: &mut oneshot::Receiver<()>,
 ) -> Result<(), NotCopied> {
     let folder = shared.dir(spec.key).copies();
     for (to, origin) in engine::copy::copies(&spec.container) {
-        let tell = |what| shared.tell(spec.key, what);
+        let tell = |what| shared.report_progress(spec.key, what);
         copy::copy((origin, shared.copy_bytes_max), &below(&folder, to), stop, tell).await?;
     }
     Ok(())
@@ -66,7 +66,7 @@ fn failed_start(error: Error) -> StateFile {
 }
 
 /// The run ends without having started.
-fn give_up(shared: &Shared, spec: &RunSpec, end: StateFile) {
+fn give_up(shared: &LocalEngineState, spec: &RunSpec, end: StateFile) {
     let dir = shared.dir(spec.key);
     for done in [dir.claim(&end).map(drop), shared.trash.discard(&dir.copies())] {
         if let Err(error) = done {

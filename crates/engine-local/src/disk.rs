@@ -13,7 +13,7 @@ use rustix::fs::{CWD, statvfs};
 use trees::{Entry, Next, Visitor};
 
 use crate::record::{StateFile, now_ms};
-use crate::shared::{Shared, blocking};
+use crate::shared::{LocalEngineState, blocking};
 use crate::stop::stop;
 
 /// Divisor of a file system's size for its reserve, within these bounds.
@@ -32,7 +32,7 @@ const PAUSE_MS: (u64, u64) = (20, 1000);
 const COUNTING_MAX: Duration = Duration::from_millis(500);
 
 /// Looks at the disk, the sooner again the less of it is free.
-pub(crate) fn spawn(shared: &Arc<Shared>) {
+pub(crate) fn spawn(shared: &Arc<LocalEngineState>) {
     let own = Arc::clone(shared);
     shared.spawn(async move {
         let mut watch = Watch::default();
@@ -61,7 +61,7 @@ pub(crate) fn spawn(shared: &Arc<Shared>) {
     });
 }
 
-async fn kill(shared: &Arc<Shared>, key: RunKey, grown: DiskRoom) {
+async fn kill(shared: &Arc<LocalEngineState>, key: RunKey, grown: DiskRoom) {
     let (turn, own) = (shared.turns.take(key).await, Arc::clone(shared));
     let killed = blocking(move || {
         let _turn = turn;
@@ -133,7 +133,10 @@ struct Watch {
 
 impl Watch {
     /// When to look again, and which run has to go by how much it has grown.
-    fn look(&mut self, shared: &Shared) -> io::Result<(Duration, Option<(RunKey, DiskRoom)>)> {
+    fn look(
+        &mut self,
+        shared: &LocalEngineState,
+    ) -> io::Result<(Duration, Option<(RunKey, DiskRoom)>)> {
         let disk = Disk::of(&shared.paths.root)?;
         if !disk.is_below(8) {
             *self = Self::default();
@@ -183,7 +186,7 @@ impl Watch {
 }
 
 /// Disk space of each living run on the disk of the state, as far as it can be counted in time.
-fn sizes(shared: &Shared) -> BTreeMap<RunKey, DiskRoom> {
+fn sizes(shared: &LocalEngineState) -> BTreeMap<RunKey, DiskRoom> {
     let lives = |state: &StateFile| !matches!(state, StateFile::Exited { .. });
     let until = Instant::now() + COUNTING_MAX;
     let mut sizes = BTreeMap::new();

@@ -28,7 +28,7 @@ use crate::paths::make_dir;
 use crate::ports;
 use crate::record::{ProcessSpec, Runtime, SpecFile, StateFile};
 use crate::session_client;
-use crate::shared::{Shared, blocking};
+use crate::shared::{LocalEngineState, blocking};
 use crate::stop::stop;
 
 #[async_trait]
@@ -185,7 +185,7 @@ impl LocalEngine {
     async fn in_turn(
         &self,
         key: RunKey,
-        verb: impl FnOnce(&Arc<Shared>) -> Result<(), Error> + Send + 'static,
+        verb: impl FnOnce(&Arc<LocalEngineState>) -> Result<(), Error> + Send + 'static,
     ) -> Result<(), Error> {
         let turn = self.shared.turns.take(key).await;
         let shared = Arc::clone(&self.shared);
@@ -199,7 +199,7 @@ impl LocalEngine {
 
 /// Writes the specification, then starts a supervisor, which decides whether it is the first.
 /// Copies of repositories are made before, in the background.
-fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
+fn start(shared: &Arc<LocalEngineState>, spec: RunSpec) -> Result<(), Error> {
     let key = spec.key;
     if shared.state(key).is_some() {
         return Ok(());
@@ -216,7 +216,7 @@ fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
 
 /// Rejects what this account cannot run.
 fn check(
-    shared: &Shared,
+    shared: &LocalEngineState,
     spec: &RunSpec,
     argv: &[String],
     account: Option<&Account>,
@@ -225,7 +225,7 @@ fn check(
 }
 
 /// The words of its command.
-fn argv(shared: &Shared, spec: &RunSpec) -> Result<Vec<String>, Error> {
+fn argv(shared: &LocalEngineState, spec: &RunSpec) -> Result<Vec<String>, Error> {
     let mut argv = shared.images.argv(spec)?;
     if let Some(gang) = &spec.gang {
         gang.fill(&mut argv, &environment::address);
@@ -235,7 +235,7 @@ fn argv(shared: &Shared, spec: &RunSpec) -> Result<Vec<String>, Error> {
     Ok(argv)
 }
 
-fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
+fn resolve(shared: &LocalEngineState, spec: &RunSpec) -> Result<SpecFile, Error> {
     let argv = argv(shared, spec)?;
     let account = shared.separator.account(&spec.submitted_by, &spec.submitter_id)?;
     check(shared, spec, &argv, account.as_ref())?;
@@ -266,7 +266,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
     };
     let port = match shared.images.port(spec) {
         None => None,
-        Some(usual) => Some((usual, ports::tell(usual, spec, &mut env)?)),
+        Some(usual) => Some((usual, ports::set_port_variable(usual, spec, &mut env)?)),
     };
     let working_dir = match &spec.working_dir {
         Some(own) => environment::working_dir(&folders.copies, own, &spec.container),
@@ -306,7 +306,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
     })
 }
 
-fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
+fn remove(shared: &Arc<LocalEngineState>, key: RunKey) -> Result<(), Error> {
     let dir = shared.dir(key);
     let failed = |source| Error::io(format!("remove run {key}"), source);
     match shared.state(key) {

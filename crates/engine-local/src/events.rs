@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 
 use crate::record::{ExitFile, RunDir, Runtime, StateFile};
-use crate::shared::Shared;
+use crate::shared::LocalEngineState;
 use crate::sys;
 
 /// How often an adopted run that has not started its command is checked: there is no notification,
@@ -26,7 +26,7 @@ const STARTING_PAUSE: Duration = Duration::from_millis(10);
 const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
 
 /// Follows a supervisor of this server: its states come through the pipe.
-pub(crate) fn spawn_started(shared: &Arc<Shared>, key: RunKey, mut supervisor: Child) {
+pub(crate) fn spawn_started(shared: &Arc<LocalEngineState>, key: RunKey, mut supervisor: Child) {
     let own = Arc::clone(shared);
     shared.spawn(async move {
         if let Some(pipe) = supervisor.stdout.take() {
@@ -47,12 +47,12 @@ pub(crate) fn spawn_started(shared: &Arc<Shared>, key: RunKey, mut supervisor: C
 }
 
 /// Follows a supervisor of an earlier server.
-pub(crate) fn spawn_adopted(shared: &Arc<Shared>, key: RunKey) {
+pub(crate) fn spawn_adopted(shared: &Arc<LocalEngineState>, key: RunKey) {
     let own = Arc::clone(shared);
     shared.spawn(async move { follow(&own, key).await });
 }
 
-async fn follow(shared: &Arc<Shared>, key: RunKey) {
+async fn follow(shared: &Arc<LocalEngineState>, key: RunKey) {
     let mut pause = RETRY_PAUSE.0;
     loop {
         match follow_once(shared, key).await {
@@ -83,12 +83,12 @@ enum Step {
     Resisting,
 }
 
-/// Waits for the end of the run's supervisor; settles the run if there is none.
-async fn follow_once(shared: &Arc<Shared>, key: RunKey) -> io::Result<Step> {
+/// Waits for the end of the run's supervisor; determines how the run ended if there is none.
+async fn follow_once(shared: &Arc<LocalEngineState>, key: RunKey) -> io::Result<Step> {
     let dir = shared.dir(key);
     let Some(holder) = dir.holder()? else {
         let own = Arc::clone(shared);
-        let settled = tokio::task::spawn_blocking(move || settle(&own, key)).await;
+        let settled = tokio::task::spawn_blocking(move || determine_end(&own, key)).await;
         return settled.map_err(io::Error::other)?;
     };
     let Some(death) = handle(&dir, holder)? else { return Ok(Step::Again) };
@@ -126,7 +126,7 @@ pub(crate) fn finish(key: RunKey, dir: &RunDir) {
 }
 
 /// The run has no supervisor: finds out, or decides, how it ended.
-fn settle(shared: &Shared, key: RunKey) -> io::Result<Step> {
+fn determine_end(shared: &LocalEngineState, key: RunKey) -> io::Result<Step> {
     let dir = shared.dir(key);
     let told = shared.state(key).filter(|state| matches!(state, StateFile::Exited { .. }));
     let last = || told.clone().unwrap_or_else(|| StateFile::exited(ExitFile::Lost));

@@ -15,7 +15,7 @@ use tokio::io::unix::AsyncFd;
 use crate::cgroup::Group;
 use crate::process::Tree;
 use crate::record::StateFile;
-use crate::shared::Shared;
+use crate::shared::LocalEngineState;
 use crate::sys;
 
 /// Extra time for a supervisor after the grace period: SIGKILL takes the kernel a while.
@@ -25,7 +25,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 
 /// Makes sure that a supervisor that was signalled ends its run. `handle` is the supervisor's.
 pub(crate) fn spawn(
-    shared: &Arc<Shared>,
+    shared: &Arc<LocalEngineState>,
     key: RunKey,
     supervisor: Pid,
     handle: OwnedFd,
@@ -41,7 +41,7 @@ pub(crate) fn spawn(
 }
 
 async fn force_kill(
-    shared: &Shared,
+    shared: &LocalEngineState,
     key: RunKey,
     supervisor: Pid,
     handle: OwnedFd,

@@ -7,12 +7,12 @@ use std::time::Duration;
 use engine::{Observation, RunState};
 
 use crate::measure::measure;
-use crate::shared::{Shared, blocking};
+use crate::shared::{LocalEngineState, blocking};
 
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Measures out of turn where the driver shows more than the runs with limits account for.
-pub(crate) fn spawn(shared: &Arc<Shared>) {
+pub(crate) fn spawn(shared: &Arc<LocalEngineState>) {
     // Its own, as each answers one question at a time.
     let (own, driver) = (Arc::clone(shared), Arc::<gpu::Driver>::default());
     shared.spawn(async move {

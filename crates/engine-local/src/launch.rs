@@ -19,10 +19,14 @@ use crate::paths::{Paths, make_dir};
 use crate::process::SUPERVISE;
 use crate::record::{RunDir, Runtime, SpecFile, StateFile};
 use crate::secrets::Secrets;
-use crate::shared::Shared;
+use crate::shared::LocalEngineState;
 
 /// Prepares the run and starts its supervisor.
-pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> Result<(), Error> {
+pub(crate) fn launch(
+    shared: &Arc<LocalEngineState>,
+    spec: &RunSpec,
+    file: &SpecFile,
+) -> Result<(), Error> {
     let key = spec.key;
     let dir = shared.dir(key);
     let fresh = !dir.exists();
@@ -53,7 +57,12 @@ pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> R
     }
 }
 
-fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Result<(), Error> {
+fn prepare(
+    shared: &LocalEngineState,
+    dir: &RunDir,
+    spec: &RunSpec,
+    file: &SpecFile,
+) -> Result<(), Error> {
     let key = spec.key;
     let Runtime::Process(process) = &file.runtime;
     let account = process.boundary.as_ref().and_then(Boundary::account);
@@ -95,7 +104,7 @@ fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Re
 }
 
 /// Starts a supervisor, which itself decides whether it is the first.
-pub(crate) fn spawn_supervisor(shared: &Shared, dir: &RunDir) -> io::Result<Child> {
+pub(crate) fn spawn_supervisor(shared: &LocalEngineState, dir: &RunDir) -> io::Result<Child> {
     let complaints: Stdio = dir.append("supervisor.log").map_or_else(|_| Stdio::null(), File::into);
     Command::new(&shared.supervisor)
         .arg(SUPERVISE)

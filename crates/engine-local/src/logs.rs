@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::log_retention::first_kept;
 use crate::record::{RunDir, StateFile};
-use crate::shared::Shared;
+use crate::shared::LocalEngineState;
 use crate::times::Times;
 
 /// Bytes read at a time.
@@ -26,7 +26,7 @@ type Chunk = io::Result<Vec<u8>>;
 
 /// Starts reading a run's output.
 pub(crate) fn read(
-    shared: &Arc<Shared>,
+    shared: &Arc<LocalEngineState>,
     key: RunKey,
     range: LogRange,
 ) -> Result<mpsc::Receiver<Chunk>, Error> {
@@ -44,7 +44,7 @@ pub(crate) fn read(
 
 /// How many bytes precede this part of a run's output.
 pub(crate) async fn bytes_before(
-    shared: &Shared,
+    shared: &LocalEngineState,
     key: RunKey,
     range: &LogRange,
 ) -> Result<u64, Error> {
@@ -58,7 +58,7 @@ pub(crate) async fn bytes_before(
 }
 
 async fn pump(
-    shared: &Shared,
+    shared: &LocalEngineState,
     key: RunKey,
     range: &LogRange,
     chunks: &mpsc::Sender<Chunk>,

@@ -13,11 +13,11 @@ use rustix::param::{clock_ticks_per_second, page_size};
 use crate::cgroup::GroupUse;
 use crate::process::{Subtree, subtrees};
 use crate::record::StateFile;
-use crate::shared::Shared;
+use crate::shared::LocalEngineState;
 
 /// Measures all running runs. Blocks for milliseconds; longer the first time, while the driver
 /// wakes up.
-pub(crate) fn measure(shared: &Shared) -> Measured {
+pub(crate) fn measure(shared: &LocalEngineState) -> Measured {
     let claims = shared.fractions.claims();
     let sampled = shared.driver.sample();
     // Without an answer nothing is known of what runs hold.
@@ -73,7 +73,7 @@ fn pids_of(family: &Subtree) -> BTreeSet<u32> {
 
 /// Health of these GPUs, by UUID; `None` without a driver. Blocks as `measure` does.
 pub(crate) fn gpu_health(
-    shared: &Shared,
+    shared: &LocalEngineState,
     uuids: &[String],
 ) -> Result<Option<BTreeMap<String, GpuHealth>>, String> {
     let Some(seen) = shared.driver.look(uuids)? else { return Ok(None) };
@@ -96,14 +96,14 @@ pub(crate) fn gpu_health(
 
 /// The usage of a run from its control group, which also counts out-of-memory kills; `None` if the
 /// group does not count both.
-fn use_of_group(shared: &Shared, key: RunKey) -> Option<GroupUse> {
+fn use_of_group(shared: &LocalEngineState, key: RunKey) -> Option<GroupUse> {
     let group = shared.dir(key).group()?;
     shared.report_out_of_memory_kills(key, group.out_of_memory_kills());
     group.usage()
 }
 
 /// The processes of all runs.
-fn own_processes(shared: &Shared) -> BTreeSet<u32> {
+fn own_processes(shared: &LocalEngineState) -> BTreeSet<u32> {
     let subtrees = own_subtrees(shared);
     let pids = subtrees.values().flat_map(|family| &family.pids);
     pids.filter_map(|&pid| pid.try_into().ok()).collect()
@@ -119,12 +119,12 @@ fn use_of(family: &Subtree) -> GroupUse {
 }
 
 /// The runs that have started.
-fn running(shared: &Shared) -> impl Iterator<Item = RunKey> {
+fn running(shared: &LocalEngineState) -> impl Iterator<Item = RunKey> {
     shared.keys_where(|state| matches!(state, StateFile::Running { .. })).into_iter()
 }
 
 /// The processes of each run that has started: those below its supervisor.
-fn own_subtrees(shared: &Shared) -> BTreeMap<RunKey, Subtree> {
+fn own_subtrees(shared: &LocalEngineState) -> BTreeMap<RunKey, Subtree> {
     let holder = |key| Some((shared.dir(key).holder().ok()??.as_raw_nonzero().get(), key));
     let supervisors: BTreeMap<i32, RunKey> = running(shared).filter_map(holder).collect();
     let subtrees = subtrees(&supervisors.keys().copied().collect());

@@ -35,7 +35,7 @@ use crate::memory;
 use crate::paths::{Paths, make_dir};
 use crate::process;
 use crate::record::{ExitFile, RunDir, Runtime, StateFile};
-use crate::shared::Shared;
+use crate::shared::LocalEngineState;
 
 /// The options of the engine.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ pub struct Options {
 /// The engine for this machine. Dropping it leaves every run running.
 #[derive(Debug)]
 pub struct LocalEngine {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<LocalEngineState>,
     /// See [`memory::Pods::keep`].
     _memory: Option<OwnedFd>,
 }
@@ -122,7 +122,7 @@ impl LocalEngine {
             None => Fractions::none("nothing is started"),
         };
         let inherited = environment::inherited();
-        let mut shared = Shared::new(paths, supervisor, images, inherited);
+        let mut shared = LocalEngineState::new(paths, supervisor, images, inherited);
         let trash = shared.paths.trash();
         let added = shared.trash.add(&trash);
         added.map_err(|source| Error::io(format!("empty {}", trash.display()), source))?;
@@ -182,7 +182,7 @@ fn write_script(folder: &Path, name: &str, command: &str) -> Result<(), Error> {
 }
 
 /// State of a run directory that recovery finds.
-enum Found {
+enum RecoveredRun {
     Ended(StateFile),
     Alive(StateFile),
     Vanished(StateFile),
@@ -192,7 +192,7 @@ enum Found {
     Empty,
 }
 
-fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
+fn recover_all(shared: &Arc<LocalEngineState>) -> Result<(), Error> {
     let mut vanished = BTreeMap::new();
     let groups = shared.place.runs();
     let mut others = groups.clone();
@@ -200,14 +200,14 @@ fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
     for (key, dir) in run_dirs(&shared.paths.runs())? {
         others.remove(&key);
         match recover(&dir) {
-            Ok(Found::Ended(state)) => {
+            Ok(RecoveredRun::Ended(state)) => {
                 // A group that the supervisor could not remove.
                 if groups.contains(&key) && dir.group().is_some_and(|group| !group.end()) {
                     tracing::warn!("the control group of the ended run {key} cannot be removed");
                 }
                 shared.know(key, state);
             }
-            Ok(Found::Alive(state)) => {
+            Ok(RecoveredRun::Alive(state)) => {
                 unbounded += usize::from(has_no_boundary(&dir));
                 let kills = dir.group().map_or(0, |group| group.out_of_memory_kills());
                 shared.restore_out_of_memory_kills(key, kills);
@@ -215,12 +215,12 @@ fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
                 shared.know(key, state);
                 events::spawn_adopted(shared, key);
             }
-            Ok(Found::Vanished(state)) => drop(vanished.insert(key, (dir, state))),
-            Ok(Found::Prepared) => {
+            Ok(RecoveredRun::Vanished(state)) => drop(vanished.insert(key, (dir, state))),
+            Ok(RecoveredRun::Prepared) => {
                 adopt(shared, key, &dir);
                 finish_start(shared, key, &dir);
             }
-            Ok(Found::Empty) => {
+            Ok(RecoveredRun::Empty) => {
                 if let Err(error) = shared.trash.discard(dir.path()) {
                     tracing::warn!("cannot take away {}: {error}", dir.path().display());
                 }
@@ -248,7 +248,7 @@ fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
 
 /// Opens the channel of a run again, and follows what it has of GPUs. It works, and its limits
 /// hold, without that.
-fn adopt(shared: &Shared, key: RunKey, dir: &RunDir) {
+fn adopt(shared: &LocalEngineState, key: RunKey, dir: &RunDir) {
     let spec = match dir.read_spec() {
         Ok(spec) => spec,
         Err(error) => {
@@ -274,7 +274,7 @@ fn has_no_boundary(dir: &RunDir) -> bool {
 
 /// Removes empty control groups of runs whose state directory was deleted. A run of another server
 /// has a supervisor, even while its group is empty.
-fn clear_groups(shared: &Shared, mut others: BTreeSet<RunKey>) {
+fn clear_groups(shared: &LocalEngineState, mut others: BTreeSet<RunKey>) {
     // Read after the groups were listed, so that every run with a group then is found.
     let Some(supervised) = process::supervised().filter(|_| !others.is_empty()) else { return };
     others.retain(|key| !supervised.contains(key));
@@ -288,7 +288,7 @@ fn clear_groups(shared: &Shared, mut others: BTreeSet<RunKey>) {
 }
 
 /// One sweep for all runs. A run whose processes survive is followed like a living one.
-fn end_vanished(shared: &Arc<Shared>, vanished: BTreeMap<RunKey, (RunDir, StateFile)>) {
+fn end_vanished(shared: &Arc<LocalEngineState>, vanished: BTreeMap<RunKey, (RunDir, StateFile)>) {
     let resisting = shared.sweep(&vanished.keys().copied().collect());
     for (key, (dir, state)) in vanished {
         if resisting.contains(&key) {
@@ -308,7 +308,7 @@ fn end_vanished(shared: &Arc<Shared>, vanished: BTreeMap<RunKey, (RunDir, StateF
 
 /// Finishes the interrupted start. If the first supervisor exists after all, the second finds the
 /// run claimed and exits. A run that is no longer wanted is in the list and can be stopped.
-fn finish_start(shared: &Arc<Shared>, key: RunKey, dir: &RunDir) {
+fn finish_start(shared: &Arc<LocalEngineState>, key: RunKey, dir: &RunDir) {
     match spawn_supervisor(shared, dir) {
         Ok(supervisor) => {
             shared.know(key, StateFile::Starting);
@@ -319,16 +319,16 @@ fn finish_start(shared: &Arc<Shared>, key: RunKey, dir: &RunDir) {
     }
 }
 
-fn recover(dir: &RunDir) -> io::Result<Found> {
+fn recover(dir: &RunDir) -> io::Result<RecoveredRun> {
     // Check the lock first: a supervisor that ends in between leaves a final state.
     let holder = dir.holder()?;
     Ok(match (dir.read_state()?, holder) {
-        (Some(state @ StateFile::Exited { .. }), _) => Found::Ended(state),
-        (Some(state), Some(_)) => Found::Alive(state),
-        (None, Some(_)) => Found::Alive(StateFile::Starting),
-        (Some(state), None) => Found::Vanished(state),
-        (None, None) if dir.has_spec() => Found::Prepared,
-        (None, None) => Found::Empty,
+        (Some(state @ StateFile::Exited { .. }), _) => RecoveredRun::Ended(state),
+        (Some(state), Some(_)) => RecoveredRun::Alive(state),
+        (None, Some(_)) => RecoveredRun::Alive(StateFile::Starting),
+        (Some(state), None) => RecoveredRun::Vanished(state),
+        (None, None) if dir.has_spec() => RecoveredRun::Prepared,
+        (None, None) => RecoveredRun::Empty,
     })
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use crate::process::subtrees;
 use crate::record::Runtime;
 use crate::session_client::running;
-use crate::shared::Shared;
+use crate::shared::LocalEngineState;
 use crate::shared::blocking;
 
 /// State of a listening socket in `/proc/net/tcp`.
@@ -28,7 +28,7 @@ const VARIABLE: &str = "PORT";
 /// Sets the port of a program whose image serves at one: the user's `PORT`, else the image's port
 /// if the pod asks for it on this machine, else any free one. If another process takes that port
 /// first, the program fails, and the next run gets another port.
-pub(crate) fn tell(
+pub(crate) fn set_port_variable(
     usual: u16,
     spec: &RunSpec,
     env: &mut BTreeMap<String, String>,
@@ -49,7 +49,7 @@ static SEARCHES: Semaphore = Semaphore::const_new(8);
 
 /// Connects to a port of a run.
 pub(crate) async fn connect(
-    shared: &Arc<Shared>,
+    shared: &Arc<LocalEngineState>,
     key: RunKey,
     port: u16,
 ) -> Result<Box<dyn Duplex>, Error> {
@@ -92,7 +92,11 @@ impl Listener {
     }
 }
 
-async fn own_listener(shared: &Arc<Shared>, key: RunKey, port: u16) -> Result<Listener, Error> {
+async fn own_listener(
+    shared: &Arc<LocalEngineState>,
+    key: RunKey,
+    port: u16,
+) -> Result<Listener, Error> {
     // The semaphore is never closed.
     let _turn = SEARCHES.acquire().await;
     let own = Arc::clone(shared);
@@ -101,47 +105,47 @@ async fn own_listener(shared: &Arc<Shared>, key: RunKey, port: u16) -> Result<Li
             .map_err(|source| Error::io(format!("see who listens on port {port}"), source))
     });
     match found.await? {
-        Found::Own(listener) => Ok(listener),
-        Found::Nobody => {
+        PortListener::Own(listener) => Ok(listener),
+        PortListener::Absent => {
             Err(Error::Invalid(format!("no process of this pod listens on port {port}")))
         }
-        Found::Shared => Err(Error::Invalid(format!(
+        PortListener::Shared => Err(Error::Invalid(format!(
             "port {port} is shared with a process that is not of this pod; use another port"
         ))),
     }
 }
 
 /// The listener on a port.
-enum Found {
+enum PortListener {
     Own(Listener),
-    Nobody,
+    Absent,
     /// The run, and another process in the same place (`SO_REUSEPORT`).
     Shared,
 }
 
 /// Finds the listener behind this port of the run.
-fn find(shared: &Shared, key: RunKey, port: u16) -> io::Result<Found> {
+fn find(shared: &LocalEngineState, key: RunKey, port: u16) -> io::Result<PortListener> {
     let found = find_at(shared, key, port)?;
-    if !matches!(found, Found::Nobody) {
+    if !matches!(found, PortListener::Absent) {
         return Ok(found);
     }
     let Runtime::Process(process) = shared.dir(key).read_spec()?.runtime;
     match process.port {
         Some((usual, told)) if usual == port && told != port => find_at(shared, key, told),
-        _ => Ok(Found::Nobody),
+        _ => Ok(PortListener::Absent),
     }
 }
 
-fn find_at(shared: &Shared, key: RunKey, port: u16) -> io::Result<Found> {
-    let Some(supervisor) = shared.dir(key).holder()? else { return Ok(Found::Nobody) };
+fn find_at(shared: &LocalEngineState, key: RunKey, port: u16) -> io::Result<PortListener> {
+    let Some(supervisor) = shared.dir(key).holder()? else { return Ok(PortListener::Absent) };
     let root = supervisor.as_raw_nonzero().get();
     let family = subtrees(&BTreeSet::from([root])).remove(&root).unwrap_or_default();
     let sockets: BTreeSet<u64> = family.pids.iter().flat_map(|pid| sockets_of(*pid)).collect();
     let (own, others): (Vec<_>, Vec<_>) =
         listeners(port)?.into_iter().partition(|one| sockets.contains(&one.inode));
-    let Some(listener) = own.first() else { return Ok(Found::Nobody) };
+    let Some(listener) = own.first() else { return Ok(PortListener::Absent) };
     let shared = others.iter().any(|other| other.hears(listener.reached_at()));
-    Ok(if shared { Found::Shared } else { Found::Own(*listener) })
+    Ok(if shared { PortListener::Shared } else { PortListener::Own(*listener) })
 }
 
 /// The sockets that a process has open, by inode. Empty if the process has ended.
@@ -223,7 +227,7 @@ mod tests {
         let told = |spec: &RunSpec, env: &[(&str, &str)]| {
             let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
             let mut env: BTreeMap<String, String> = env.iter().map(own).collect();
-            let port = tell(80, spec, &mut env).expect("a port");
+            let port = set_port_variable(80, spec, &mut env).expect("a port");
             assert_eq!(env[VARIABLE], port.to_string());
             port
         };

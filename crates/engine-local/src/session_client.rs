@@ -17,7 +17,7 @@ use crate::log_retention::first_kept;
 use crate::protocol::{self, SessionRequest};
 use crate::record::{ProcessSpec, Runtime, StateFile};
 use crate::session_server;
-use crate::shared::Shared;
+use crate::shared::LocalEngineState;
 use crate::shared::blocking;
 
 /// Pieces that a slow caller or command may be behind, in each direction.
@@ -30,7 +30,7 @@ const END_CHECK: (Duration, Duration) = (Duration::from_millis(10), Duration::fr
 
 /// Runs a command in a run.
 pub(crate) async fn exec(
-    shared: &Arc<Shared>,
+    shared: &Arc<LocalEngineState>,
     key: RunKey,
     what: ExecSpec,
 ) -> Result<Session, Error> {
@@ -44,7 +44,7 @@ pub(crate) async fn exec(
 
 /// Attaches to the main process of a run.
 pub(crate) async fn attach(
-    shared: &Arc<Shared>,
+    shared: &Arc<LocalEngineState>,
     key: RunKey,
     stdin: bool,
     terminal: Option<TerminalSize>,
@@ -79,7 +79,7 @@ fn pair(size: TerminalSize) -> (u16, u16) {
 }
 
 /// Rejects a run that is not running.
-pub(crate) fn running(shared: &Shared, key: RunKey) -> Result<(), Error> {
+pub(crate) fn running(shared: &LocalEngineState, key: RunKey) -> Result<(), Error> {
     match shared.state(key) {
         Some(StateFile::Running { .. }) => Ok(()),
         Some(StateFile::Starting | StateFile::Exited { .. }) => Err(Error::NotRunning(key)),
@@ -88,7 +88,7 @@ pub(crate) fn running(shared: &Shared, key: RunKey) -> Result<(), Error> {
 }
 
 async fn open(
-    shared: &Arc<Shared>,
+    shared: &Arc<LocalEngineState>,
     key: RunKey,
     request: &SessionRequest,
 ) -> Result<Session, Error> {
@@ -126,7 +126,7 @@ async fn open(
     Ok(Session { input, output })
 }
 
-async fn connect(shared: &Shared, key: RunKey) -> Result<UnixStream, Error> {
+async fn connect(shared: &LocalEngineState, key: RunKey) -> Result<UnixStream, Error> {
     let dir = shared.dir(key);
     let connect = async {
         let (_folder, path) = session_server::socket(&dir)?;
@@ -160,7 +160,7 @@ async fn show(mut from: impl AsyncRead + Unpin, to: &mpsc::Sender<Output>) -> u6
 }
 
 /// Passes on the rest of the output after attaching, and how the run ended.
-async fn finish(shared: &Shared, key: RunKey, past: u64, to: &mpsc::Sender<Output>) {
+async fn finish(shared: &LocalEngineState, key: RunKey, past: u64, to: &mpsc::Sender<Output>) {
     let Some(exit) = end_of(shared, key).await else { return };
     let rest = async {
         let mut log = File::open(shared.dir(key).log_path()).await?;
@@ -195,7 +195,7 @@ async fn hand_on(mut typed: mpsc::Receiver<Input>, stdin: bool, mut to: impl Asy
 }
 
 /// How the run ended; none if it is still running.
-async fn end_of(shared: &Shared, key: RunKey) -> Option<engine::Exit> {
+async fn end_of(shared: &LocalEngineState, key: RunKey) -> Option<engine::Exit> {
     let look = async {
         loop {
             match shared.state(key) {

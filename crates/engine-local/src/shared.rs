@@ -26,7 +26,7 @@ pub(crate) type Sweep = fn(&BTreeSet<String>) -> BTreeSet<String>;
 
 /// State shared by the engine and its tasks.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct LocalEngineState {
     pub(crate) paths: Paths,
     pub(crate) supervisor: PathBuf,
     pub(crate) images: ImageTable,
@@ -72,7 +72,7 @@ fn open<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
+impl LocalEngineState {
     pub(crate) fn new(
         paths: Paths,
         supervisor: PathBuf,
@@ -222,7 +222,7 @@ impl Shared {
     }
 
     /// Reports progress of a run's copies. It is not stored.
-    pub(crate) fn tell(&self, key: RunKey, what: String) {
+    pub(crate) fn report_progress(&self, key: RunKey, what: String) {
         self.observations.report(Observation { key, state: RunState::Preparing(what) });
     }
 

@@ -11,11 +11,11 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::events;
 use crate::force_kill;
 use crate::record::{ExitFile, StateFile};
-use crate::shared::Shared;
+use crate::shared::LocalEngineState;
 
 /// An unclaimed run is claimed as stopped, so that a supervisor that is starting finds it ended; a
 /// claimed one has a supervisor with signal handlers, or has lost it.
-pub(crate) fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> io::Result<()> {
+pub(crate) fn stop(shared: &Arc<LocalEngineState>, key: RunKey, grace_ms: u64) -> io::Result<()> {
     let dir = shared.dir(key);
     if !dir.exists() || matches!(shared.state(key), Some(StateFile::Exited { .. })) {
         return Ok(());

@@ -59,7 +59,7 @@ pub fn supervise(run_dir: &Path) -> ExitCode {
         Err(error) => {
             // Nothing was started, and the cause is not the run: a later attempt may succeed.
             log_line(&format!("failed to supervise the run: {error}"));
-            say(&StateFile::exited(ExitFile::Lost));
+            send_state(&StateFile::exited(ExitFile::Lost));
             ExitCode::FAILURE
         }
     }
@@ -111,7 +111,7 @@ fn run(dir: &RunDir) -> io::Result<()> {
             if let Err(error) = dir.write_state(&running) {
                 log_line(&format!("failed to record that the run started: {error}"));
             }
-            say(&running);
+            send_state(&running);
             let tree = ProcessTree::of(main, group.clone());
             let bounds = bounds(dir, &spec);
             let run =
@@ -173,7 +173,7 @@ fn record(dir: &RunDir, last: &StateFile) {
     loop {
         let written = dir.write_state(last);
         if !told {
-            say(last);
+            send_state(last);
             told = true;
         }
         match written {
@@ -520,7 +520,7 @@ impl SignalFlags {
 }
 
 /// Sends one line to the server. If the server is gone, the state file remains.
-fn say(state: &StateFile) {
+fn send_state(state: &StateFile) {
     let Ok(mut line) = serde_json::to_vec(state) else { return };
     line.push(b'\n');
     let mut out = io::stdout().lock();

@@ -48,7 +48,7 @@ pub(crate) async fn attempt<T: Fn(String) + Sync>(
         tokio::select! {
             ended = &mut copying => return ended,
             _ = &mut *job.stop => return Err(FetchError::Stopped),
-            _ = beat.tick() => job.progress(|| Some(done.told())),
+            _ = beat.tick() => job.progress(|| Some(done.summary())),
         }
     }
 }
@@ -71,7 +71,7 @@ impl Done {
         if fits { Ok(()) } else { Err(too_large(self.bytes_max)) }
     }
 
-    fn told(&self) -> String {
+    fn summary(&self) -> String {
         let objects = self.objects.load(Ordering::Relaxed);
         format!("{objects} objects, {}", units::format_bytes(self.bytes.load(Ordering::Relaxed)))
     }

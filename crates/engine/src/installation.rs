@@ -19,13 +19,13 @@ const FILE: &str = "installation";
 /// An installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
-    known: Known,
+    known: InstallationRecord,
     /// Current path of the directory.
     directory: PathBuf,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Known {
+struct InstallationRecord {
     id: Uuid,
     /// Path of the directory when it was last used.
     directory: PathBuf,
@@ -45,7 +45,11 @@ impl Installation {
         let directory = directory.to_owned();
         let Some(known) = read(&directory)? else {
             let earlier_name = was_used.then(|| directory.clone());
-            let known = Known { id: Uuid::new_v4(), directory: directory.clone(), earlier_name };
+            let known = InstallationRecord {
+                id: Uuid::new_v4(),
+                directory: directory.clone(),
+                earlier_name,
+            };
             write(&directory, &known)?;
             return Ok(Self { known, directory });
         };
@@ -73,11 +77,14 @@ impl Installation {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn settle(&self) -> Result<(), Error> {
+    pub fn record_directory(&self) -> Result<(), Error> {
         if self.moved_from().is_none() {
             return Ok(());
         }
-        write(&self.directory, &Known { directory: self.directory.clone(), ..self.known.clone() })
+        write(
+            &self.directory,
+            &InstallationRecord { directory: self.directory.clone(), ..self.known.clone() },
+        )
     }
 
     /// Id of the installation.
@@ -99,7 +106,7 @@ impl Installation {
     }
 }
 
-fn read(directory: &Path) -> Result<Option<Known>, Error> {
+fn read(directory: &Path) -> Result<Option<InstallationRecord>, Error> {
     let path = directory.join(FILE);
     let failed = |source| Error::Io { what: format!("read {}", path.display()), source };
     match fs::read_to_string(&path) {
@@ -111,7 +118,7 @@ fn read(directory: &Path) -> Result<Option<Known>, Error> {
     }
 }
 
-fn write(directory: &Path, known: &Known) -> Result<(), Error> {
+fn write(directory: &Path, known: &InstallationRecord) -> Result<(), Error> {
     let path = directory.join(FILE);
     let replace = || {
         let text = serde_json::to_string(known).map_err(io::Error::from)?;
@@ -140,7 +147,7 @@ mod tests {
         assert_eq!((moved.id(), moved.moved_from()), (first.id(), Some(one.as_path())));
         // The directory counts as moved until the move is confirmed.
         assert!(Installation::open(&two, false).expect("moved").moved_from().is_some());
-        moved.settle().expect("written");
+        moved.record_directory().expect("written");
         assert_eq!(Installation::open(&two, false).expect("settled").moved_from(), None);
     }
 
@@ -153,7 +160,7 @@ mod tests {
         assert_eq!(first.earlier_name(), Some(one.as_path()));
         fs::rename(&one, &two).expect("moved");
         let moved = Installation::open(&two, true).expect("moved");
-        moved.settle().expect("written");
+        moved.record_directory().expect("written");
         let settled = Installation::open(&two, true).expect("settled");
         assert_eq!(settled.earlier_name(), Some(one.as_path()));
     }

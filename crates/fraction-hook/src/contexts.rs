@@ -28,7 +28,7 @@ impl Limited {
 
     /// Gives back what was taken out if it has ended, or keeps it.
     #[inline(never)]
-    fn settle(&self, mut memory: Table, ended: bool) {
+    fn restore_or_release(&self, mut memory: Table, ended: bool) {
         for row in memory.iter() {
             if !ended {
                 self.know(row);
@@ -101,7 +101,7 @@ impl Limited {
             if is_unused { table.remove(Class::Primary, key) } else { None }
         });
         if let Some(memory) = memory {
-            self.settle(memory, ended.is_some());
+            self.restore_or_release(memory, ended.is_some());
         }
         if let Some(row) = ended {
             self.release(row.device, row.bytes);
@@ -171,7 +171,7 @@ pub(crate) fn destroy(call: &Call<'_>) -> i32 {
     });
     let result = limited.put_back(call, Class::Context, context);
     if let Some(memory) = memory {
-        limited.settle(memory, result == 0);
+        limited.restore_or_release(memory, result == 0);
     }
     result
 }

@@ -70,7 +70,7 @@ impl Limited {
                 break;
             }
             self.drain(process, device, turn);
-            self.say(process, device, Activity { waits: true, ..now() });
+            self.set_activity(process, device, Activity { waits: true, ..now() });
             sys::futex_wait_shared(word, lease.0, WAIT_NS);
             if turn.agent_is_gone(process.control) {
                 return;
@@ -80,13 +80,13 @@ impl Limited {
         if turn.launched.fetch_add(1, Relaxed) >> window != 0 {
             self.drain(process, device, turn);
         }
-        self.say(process, device, Activity { busy: true, ..now() });
+        self.set_activity(process, device, Activity { busy: true, ..now() });
     }
 
     /// Waits for all that was launched, which no capture survives.
     fn drain(&self, process: &Process, device: usize, turn: &Turn) {
         if !self.turns.captures() && turn.launched.swap(0, Relaxed) != 0 {
-            self.say(process, device, Activity::DRAINS);
+            self.set_activity(process, device, Activity::DRAINS);
             turn.drain();
         }
     }
@@ -102,16 +102,16 @@ impl Limited {
         let Some(turn) = self.turns.device.get(device).filter(|turn| turn.has_launched()) else {
             return call.ask();
         };
-        self.say(process, device, Activity::DRAINS);
+        self.set_activity(process, device, Activity::DRAINS);
         let result = call.ask();
         if all {
             turn.launched.store(0, Relaxed);
         }
-        self.say(process, device, Activity { busy: !all, ..now() });
+        self.set_activity(process, device, Activity { busy: !all, ..now() });
         result
     }
 
-    fn say(&self, process: &Process, device: usize, activity: Activity) {
+    fn set_activity(&self, process: &Process, device: usize, activity: Activity) {
         if let Some(seat) = self.seat(process) {
             process.ledger.set_activity(seat, device, activity);
         }

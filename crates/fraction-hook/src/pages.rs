@@ -13,7 +13,7 @@ use fraction_abi::{CLAIM_FILE, CONTROL_FILE, DIRECTORY, DIRECTORY_VARIABLE};
 use crate::elf;
 
 /// Result of the search for pages.
-pub(crate) enum Found {
+pub(crate) enum PagesLookup {
     /// The program has other rights than the account that started it: the library does nothing in
     /// it.
     NotMeant,
@@ -24,9 +24,9 @@ pub(crate) enum Found {
 }
 
 /// Finds the pages.
-pub(crate) fn find() -> Found {
+pub(crate) fn find() -> PagesLookup {
     if elf::is_secure() {
-        return Found::NotMeant;
+        return PagesLookup::NotMeant;
     }
     let mut folder = Folder { path: [0; PATH_MAX], length: 0 };
     let mut pages = || {
@@ -36,7 +36,7 @@ pub(crate) fn find() -> Found {
         let control = Control::map(folder.file(CONTROL_FILE)?).ok()?;
         Some((control, Claim::map(folder.file(CLAIM_FILE)?).ok()?))
     };
-    pages().map_or(Found::Unusable, |(control, claim)| Found::Pages(control, claim))
+    pages().map_or(PagesLookup::Unusable, |(control, claim)| PagesLookup::Pages(control, claim))
 }
 
 const PATH_MAX: usize = 4096;

@@ -150,9 +150,9 @@ impl Limited {
                 return state;
             }
             let (state, process) = match pages::find() {
-                pages::Found::NotMeant => (1, None),
-                pages::Found::Unusable => (2, None),
-                pages::Found::Pages(control, claim) => {
+                pages::PagesLookup::NotMeant => (1, None),
+                pages::PagesLookup::Unusable => (2, None),
+                pages::PagesLookup::Pages(control, claim) => {
                     let (owner, ledger) = (Owner::current(), Ledger::with_control(claim, control));
                     (3, Some(Process { control, ledger, owner }))
                 }

@@ -50,12 +50,12 @@ pub struct Run {
 /// Turns leases in a thread, until it is dropped; then all runs may launch at any time.
 #[derive(Debug)]
 pub struct Turner {
-    shared: Arc<Shared>,
+    shared: Arc<TurnerState>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct TurnerState {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -89,7 +89,7 @@ impl Turner {
     /// # Errors
     /// The system gives no thread.
     pub fn start() -> io::Result<Self> {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<TurnerState>::default();
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("leases".to_owned());
         let thread = thread.spawn(move || of_thread.turn())?;
@@ -143,7 +143,7 @@ impl Drop for Turner {
     }
 }
 
-impl Shared {
+impl TurnerState {
     /// No code panics inside a change while it holds the lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -199,10 +199,10 @@ impl Device {
         let (granted, others): (Vec<_>, Vec<_>) =
             self.runs.iter().partition(|(run, _)| holder == Some(**run));
         for (_, member) in others {
-            member.say(open, false);
+            member.publish_lease(open, false);
         }
         for (_, member) in granted {
-            member.say(open, true);
+            member.publish_lease(open, true);
         }
         if self.schedule.is_between() {
             BETWEEN
@@ -244,7 +244,7 @@ impl Member {
         demand
     }
 
-    fn say(&self, open: bool, granted: bool) {
+    fn publish_lease(&self, open: bool, granted: bool) {
         self.control.beat();
         let now = self.control.lease(self.place);
         let differs = if open {

@@ -2,7 +2,7 @@
 //! whose, and one question at a time. Does not know about: what the answers are used for.
 
 use alloc::string::String;
-use alloc::sync::Arc as Shared;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub(crate) const GONE: u64 = 100;
 
 pub(crate) struct Client {
     /// Each device: the connection to its broker, and its number there.
-    places: Vec<(Shared<Descriptor>, u64)>,
+    places: Vec<(Arc<Descriptor>, u64)>,
 }
 
 /// One device as the broker describes it.
@@ -68,7 +68,7 @@ impl Client {
         let paths = from_environment.as_deref().unwrap_or(SOCKET.as_bytes());
         let (mut places, mut devices, mut oldest) = (Vec::new(), Vec::new(), u32::MAX);
         for path in paths.split(|byte| *byte == SOCKET_SEPARATOR).filter(|path| !path.is_empty()) {
-            let socket = Shared::new(sys::connect(path).map_err(|_| GONE)?);
+            let socket = Arc::new(sys::connect(path).map_err(|_| GONE)?);
             let ask = |operation, device| {
                 exchange(&socket, operation, device, 0, &mut [0; REPLY_WORDS * 8])
             };
@@ -78,7 +78,7 @@ impl Client {
                 let [low, high, bytes, context_bytes] = ask(Operation::Device, number)?;
                 let uuid = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
                 devices.push(Device { uuid, bytes, context_bytes });
-                places.push((Shared::clone(&socket), number));
+                places.push((Arc::clone(&socket), number));
             }
         }
         if places.is_empty() { Err(GONE) } else { Ok((Self { places }, devices, oldest)) }

@@ -143,7 +143,7 @@ pub(crate) async fn no_longer_allowed(
 }
 
 /// Adds headers with the caller and the origin of the request.
-pub(crate) fn tell(
+pub(crate) fn set_caller_headers(
     gateway: &Gateway,
     headers: &mut HeaderMap,
     origin: &Origin,

@@ -22,7 +22,8 @@ use view::{PodState, WorkloadView};
 
 use crate::Gateway;
 use crate::admission::{
-    NoAnswer, is_meant, no_longer_allowed, refusal, refuse, said_at, take_caller, tell,
+    NoAnswer, is_meant, no_longer_allowed, refusal, refuse, said_at, set_caller_headers,
+    take_caller,
 };
 use crate::browser::{
     cookie, is_from_elsewhere, keep_visits, set_cookie, take_ticket, take_visits,
@@ -242,7 +243,7 @@ impl ExposedPort {
         self.admit(gateway, origin, caller)?;
         must_be_own_page(&self.address, request.headers())?;
         must_not_stay(request.headers())?;
-        tell(gateway, request.headers_mut(), origin, caller);
+        set_caller_headers(gateway, request.headers_mut(), origin, caller);
         *request.uri_mut() = path_of(request.uri());
         *request.version_mut() = Version::HTTP_11;
         let place = request.extensions_mut().remove::<http_kit::ConnectionPermit>();

@@ -23,7 +23,7 @@ pub fn discover() -> Result<Option<Vec<Gpu>>, Error> {
     };
     let count = nvml.device_count().map_err(broken)?;
     let ask = |index| ask(&nvml, index).map_err(|error| fault_of(&error));
-    settle((0..count).map(ask).collect()).map(Some)
+    gpus_from_answers((0..count).map(ask).collect()).map(Some)
 }
 
 /// Answer of the driver for one GPU.
@@ -99,7 +99,7 @@ fn profile(name: &str) -> &str {
 
 /// One that does not answer keeps its number, so that the others keep theirs. Nothing will come to
 /// it, and it is described like the first that answers.
-fn settle(answers: Vec<Result<Answer, String>>) -> Result<Vec<Gpu>, Error> {
+fn gpus_from_answers(answers: Vec<Result<Answer, String>>) -> Result<Vec<Gpu>, Error> {
     let Some(known) = answers.iter().find_map(|answer| answer.as_ref().ok()).cloned() else {
         let Some(Err(first)) = answers.first() else { return Ok(Vec::new()) };
         let count = answers.len();
@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_gpu_that_does_not_answer_keeps_its_number_and_says_why() {
-        let gpus = settle(vec![Err(fault_of(&NvmlError::GpuLost)), works("GPU-b")]).expect("one");
+        let gpus = gpus_from_answers(vec![Err(fault_of(&NvmlError::GpuLost)), works("GPU-b")])
+            .expect("one");
         let [lost, works] = &gpus[..] else { panic!("{gpus:?}") };
         assert_eq!((lost.index, works.index, works.uuid.as_str()), (0, 1, "GPU-b"));
         assert_eq!((lost.memory_bytes, lost.product.as_str()), (80 << 30, "H100"));
@@ -171,8 +172,9 @@ mod tests {
 
     #[test]
     fn no_gpu_is_an_answer_and_none_that_answers_is_a_broken_driver() {
-        assert_eq!(settle(Vec::new()).expect("no GPU"), []);
-        let said = settle(vec![Err("gone".into()), Err("gone, too".into())]).expect_err("broken");
+        assert_eq!(gpus_from_answers(Vec::new()).expect("no GPU"), []);
+        let said = gpus_from_answers(vec![Err("gone".into()), Err("gone, too".into())])
+            .expect_err("broken");
         let said = said.to_string();
         assert!(said.contains("of 2 GPUs none answers; the first: gone)"), "{said}");
         assert!(said.contains("`--gpus 0`") && said.contains("`nvidia-smi`"), "{said}");

@@ -1,6 +1,6 @@
 //! Service for other clients while one keeps the server busy, over real sockets.
 
-use axum::extract::Request as Asked;
+use axum::extract::Request;
 use axum::routing::{get, post};
 use tokio::sync::watch;
 
@@ -18,14 +18,14 @@ impl Server {
     async fn new(connections: usize) -> Self {
         let (count, begun) = watch::channel(0_usize);
         let (of_stream, of_body) = (count.clone(), count);
-        let stream = move |request: Asked| async move {
+        let stream = move |request: Request| async move {
             let caller = request.headers()["x-caller"].to_str().unwrap().to_owned();
             request.extensions().get::<ConnectionPermit>().unwrap().belongs_to(&caller)?;
             of_stream.send_modify(|begun| *begun += 1);
             let never = futures_util::stream::pending::<Result<&str, Infallible>>();
             Ok::<_, ApiError>(Body::from_stream(never))
         };
-        let login = move |request: Asked| async move {
+        let login = move |request: Request| async move {
             of_body.send_modify(|begun| *begun += 1);
             crate::read_body(request, &[crate::Format::Json]).await.map(|(bytes, _)| bytes)
         };

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::client::{Asked, Client};
+use crate::client::{ApiRequest, Client};
 use crate::error::{Error, Rule, Verb};
 use crate::path::{REVIEWS, Target};
 use crate::types::or_default;
@@ -41,7 +41,7 @@ impl Client {
             }},
         });
         let all = Target::default();
-        let asked = Asked::writing(REVIEWS.call(Verb::Create, all), REVIEWS.path(all), &body);
+        let asked = ApiRequest::writing(REVIEWS.call(Verb::Create, all), REVIEWS.path(all), &body);
         let review: Review = self.ask(&asked).await?;
         Ok(review.status.allowed)
     }

@@ -70,13 +70,13 @@ impl std::fmt::Debug for Client {
 
 /// A request that can be sent several times.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ApiRequest {
     pub(crate) call: Call,
     pub(crate) path: String,
     pub(crate) body: Option<(HeaderValue, Bytes)>,
 }
 
-impl Asked {
+impl ApiRequest {
     pub(crate) const fn reading(call: Call, path: String) -> Self {
         Self { call, path, body: None }
     }
@@ -123,13 +123,13 @@ impl Client {
     ///
     /// The API server refuses with 429 before it does anything, so every request is sent again
     /// then. After other failures only those are that read, or that were never sent.
-    pub(crate) async fn ask<T: DeserializeOwned>(&self, asked: &Asked) -> Result<T, Error> {
+    pub(crate) async fn ask<T: DeserializeOwned>(&self, asked: &ApiRequest) -> Result<T, Error> {
         let body = self.ask_bytes(asked).await?;
         answer::read(&asked.call, &body)
     }
 
     /// Sends a request like [`Self::ask`], and returns the bytes.
-    pub(crate) async fn ask_bytes(&self, asked: &Asked) -> Result<Bytes, Error> {
+    pub(crate) async fn ask_bytes(&self, asked: &ApiRequest) -> Result<Bytes, Error> {
         let mut tries = 1;
         loop {
             let error = match self.try_once(asked).await {
@@ -173,7 +173,7 @@ impl Client {
         }
     }
 
-    async fn try_once(&self, asked: &Asked) -> Result<Bytes, Error> {
+    async fn try_once(&self, asked: &ApiRequest) -> Result<Bytes, Error> {
         let work = async { answer::body(&asked.call, self.open(asked).await?).await };
         tokio::time::timeout(ANSWER_TIMEOUT, work).await.unwrap_or_else(|_| {
             let fault = format!("none within {} s", ANSWER_TIMEOUT.as_secs());
@@ -183,7 +183,7 @@ impl Client {
 
     /// Sends a request once. The answer is a success whose body is not read yet. Credentials that
     /// are refused are made again once.
-    pub(crate) async fn open(&self, asked: &Asked) -> Result<Response<Incoming>, Error> {
+    pub(crate) async fn open(&self, asked: &ApiRequest) -> Result<Response<Incoming>, Error> {
         let session = self.inner.session.lock().await.ready(None).await?;
         let answer = self.send(asked, &session).await?;
         let answer = if answer.status() == StatusCode::UNAUTHORIZED {
@@ -217,7 +217,7 @@ impl Client {
         Error::Forbidden { call, message: refusal.message }
     }
 
-    async fn send(&self, asked: &Asked, session: &Ready) -> Result<Response<Incoming>, Error> {
+    async fn send(&self, asked: &ApiRequest, session: &Ready) -> Result<Response<Incoming>, Error> {
         let inner = &self.inner;
         let mut request = Request::builder()
             .method(asked.method())

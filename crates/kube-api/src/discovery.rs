@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::client::{Asked, Client};
+use crate::client::{ApiRequest, Client};
 use crate::error::{Call, Error, Rule, Verb};
 use crate::path::Kind;
 use crate::status::Reason;
@@ -54,7 +54,7 @@ impl Client {
     /// # Errors
     /// It does not answer.
     pub async fn version(&self) -> Result<Version, Error> {
-        self.ask(&Asked::reading(call("/version"), "/version".to_owned())).await
+        self.ask(&ApiRequest::reading(call("/version"), "/version".to_owned())).await
     }
 
     /// The kinds of a group and version; none if it is not served.
@@ -63,7 +63,7 @@ impl Client {
     /// The API server does not answer.
     pub async fn resources(&self, group: &str, version: &str) -> Result<Vec<ApiResource>, Error> {
         let path = Kind { group, version, plural: "" }.root();
-        match self.ask::<ApiResources>(&Asked::reading(call(&path), path)).await {
+        match self.ask::<ApiResources>(&ApiRequest::reading(call(&path), path)).await {
             Ok(found) => Ok(found.resources),
             Err(error) if error.reason() == Some(&Reason::NotFound) => Ok(Vec::new()),
             Err(error) => Err(error),

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::answer;
-use crate::client::{Asked, Client};
+use crate::client::{ApiRequest, Client};
 use crate::error::{Error, Verb};
 use crate::path::{Kind, Query, Target, with_parameters};
 use crate::types::{Metadata, ObjectMeta, Resource, or_default};
@@ -115,7 +115,7 @@ impl Client {
             ("fieldSelector", &query.fields),
         ];
         let path = with_parameters(kind.path(target), &parameters);
-        let asked = Asked::reading(kind.call(Verb::List, target), path);
+        let asked = ApiRequest::reading(kind.call(Verb::List, target), path);
         let body = self.ask_bytes(&asked).await?;
         // Nearly always all can be read, and that is three times as fast.
         let (wire, unreadable) = match serde_json::from_slice::<Wire<R>>(&body) {

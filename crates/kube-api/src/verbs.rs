@@ -7,7 +7,7 @@ use http::HeaderValue;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::client::{Asked, Client};
+use crate::client::{ApiRequest, Client};
 use crate::error::{Error, Verb};
 use crate::path::{Kind, Target};
 use crate::status::Reason;
@@ -84,7 +84,7 @@ impl Client {
             ..ObjectRef::default()
         };
         let (kind, target) = (Kind::of::<R>(), object.target(None));
-        self.ask(&Asked::reading(kind.call(Verb::Get, target), kind.path(target))).await
+        self.ask(&ApiRequest::reading(kind.call(Verb::Get, target), kind.path(target))).await
     }
 
     /// Makes an object.
@@ -94,7 +94,8 @@ impl Client {
     pub async fn create<R: Resource>(&self, namespace: &str, object: &Value) -> Result<R, Error> {
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
         let (kind, target) = (Kind::of::<R>(), Target { namespace, ..Target::default() });
-        self.ask(&Asked::writing(kind.call(Verb::Create, target), kind.path(target), object)).await
+        self.ask(&ApiRequest::writing(kind.call(Verb::Create, target), kind.path(target), object))
+            .await
     }
 
     /// Binds a pod to a node. The API server gives the pod these labels and annotations in the same
@@ -158,7 +159,8 @@ impl Client {
     ) -> Result<(), Error> {
         let body = json!({"metadata": {"uid": object.uid}, "status": status});
         let (kind, target) = (Kind::of::<R>(), object.target(Some("status")));
-        let mut asked = Asked::writing(kind.call(Verb::Patch, target), kind.path(target), &body);
+        let mut asked =
+            ApiRequest::writing(kind.call(Verb::Patch, target), kind.path(target), &body);
         if let Some((content, _)) = &mut asked.body {
             *content = STRATEGIC_PATCH;
         }
@@ -173,7 +175,7 @@ impl Client {
         body: &Value,
     ) -> Result<(), Error> {
         let (kind, target) = (Kind::of::<R>(), object.target(subresource));
-        let asked = Asked::writing(kind.call(verb, target), kind.path(target), body);
+        let asked = ApiRequest::writing(kind.call(verb, target), kind.path(target), body);
         self.ask_bytes(&asked).await.map(drop)
     }
 }

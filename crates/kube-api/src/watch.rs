@@ -13,12 +13,12 @@ use hyper::body::Incoming;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::answer;
-use crate::client::{Asked, Client};
+use crate::client::{ApiRequest, Client};
 use crate::error::{Call, Error, Verb};
 use crate::list::{Page, UnreadableObject};
 use crate::path::{Kind, Query, Target, with_parameters};
 use crate::types::Resource;
-use line::Line;
+use line::WatchLine;
 
 /// The API server sends a bookmark each minute.
 const SILENCE_MAX: Duration = Duration::from_secs(90);
@@ -238,7 +238,7 @@ impl<R: Resource> Watch<R> {
             ("fieldSelector", &self.query.fields),
         ];
         let path = with_parameters(Kind::of::<R>().path(target), &parameters);
-        let asked = Asked::reading(self.call.clone(), path);
+        let asked = ApiRequest::reading(self.call.clone(), path);
         let (client, silence) = (self.client.clone(), self.settings.silence_max);
         let silent = self.lost(format!("none within {silence:?}"));
         let deadline = Instant::now() + silence;
@@ -254,20 +254,20 @@ impl<R: Resource> Watch<R> {
     async fn follow(&mut self) -> Result<(), Error> {
         let State::Following { version, stream } = &mut self.state else { return Ok(()) };
         if let Some(line) = stream.line() {
-            let line = Line::read(&self.call, &line)?;
+            let line = WatchLine::read(&self.call, &line)?;
             if let Some(newer) = line.version() {
                 newer.clone_into(version);
             }
             // A server that refuses every version is one that fails.
-            if !matches!(line, Line::Failed(_)) {
+            if !matches!(line, WatchLine::Failed(_)) {
                 (self.failures, self.has_relisted) = (0, false);
             }
             match line {
-                Line::Applied(object) => self.ready.push_back(Change::Applied(object)),
-                Line::Deleted(object) => self.ready.push_back(Change::Deleted(object)),
-                Line::Unreadable(object) => self.ready.push_back(Change::Unreadable(object)),
-                Line::Bookmark(_) => {}
-                Line::Failed(error) => return Err(error),
+                WatchLine::Applied(object) => self.ready.push_back(Change::Applied(object)),
+                WatchLine::Deleted(object) => self.ready.push_back(Change::Deleted(object)),
+                WatchLine::Unreadable(object) => self.ready.push_back(Change::Unreadable(object)),
+                WatchLine::Bookmark(_) => {}
+                WatchLine::Failed(error) => return Err(error),
             }
             return Ok(());
         }

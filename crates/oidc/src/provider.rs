@@ -36,7 +36,7 @@ const REST_MS: u64 = 5 * 1000;
 pub struct Provider {
     settings: Settings,
     http: reqwest::Client,
-    known: Mutex<Known>,
+    known: Mutex<ProviderCache>,
 }
 
 impl std::fmt::Debug for Provider {
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Provider {
 }
 
 #[derive(Default)]
-struct Known {
+struct ProviderCache {
     metadata: Option<(Instant, Arc<Metadata>)>,
     keys: Option<(Instant, Arc<Keys>)>,
     /// Time of the last request for keys because none fitted.
@@ -391,7 +391,7 @@ impl Provider {
         Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, ProviderCache> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

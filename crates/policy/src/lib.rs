@@ -164,17 +164,18 @@ impl Policies {
     }
 
     /// Refuses a submission that breaks a rule.
-    pub fn judge(&self, request: &CreationRequest) -> Result<(), ApiError> {
+    pub fn check(&self, request: &CreationRequest) -> Result<(), ApiError> {
         refuse(self.broken_by(request, PolicyTarget::Master.spec())?)
     }
 
-    /// Judges a submission whose master is another part for the user, under the name of that part.
-    pub fn judge_as(&self, request: &CreationRequest, master: &str) -> Result<(), ApiError> {
+    /// Refuses a submission that breaks a rule, and names its master by the part that the user knows,
+    /// such as `parameterServers`.
+    pub fn check_as(&self, request: &CreationRequest, master: &str) -> Result<(), ApiError> {
         refuse(self.broken_by(request, master)?)
     }
 
-    /// Judges a change of a workload: it may still break the rules that it broke before.
-    pub fn judge_change(
+    /// Refuses a change of a workload that breaks a rule that the workload did not break before.
+    pub fn check_change(
         &self,
         before: &CreationRequest,
         after: &CreationRequest,

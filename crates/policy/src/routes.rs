@@ -20,7 +20,7 @@ use view::Scope;
 
 use crate::{Context, Policy, check, merge, meta, shown, type_word};
 
-type Shared = Arc<Context>;
+type PolicyState = Arc<Context>;
 
 /// The routes of one kind of workload, with the published word for it in their names.
 macro_rules! of_kind {
@@ -56,7 +56,7 @@ macro_rules! of_kind {
 pub fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    PolicyState: FromRef<S>,
 {
     let all = get("/api/v2/policy", "list_policies", "The policies", list);
     let all = all.of("Policy").needs(Read, Resource::Policies, Where::Anywhere);
@@ -131,7 +131,7 @@ impl<S: Sync> FromRequestParts<S> for PolicyQuery {
 
 impl PolicyQuery {
     /// The scope of the query, which must name one.
-    fn scope(&self, state: &Shared) -> Result<Scope, ApiError> {
+    fn scope(&self, state: &PolicyState) -> Result<Scope, ApiError> {
         let kind = self.kind.ok_or_else(|| ApiError::field("scope", "must be set"))?;
         let (cluster, department) = (self.cluster.as_deref(), self.department.as_deref());
         state.scope("", NamedScope { kind, cluster, department, project: self.project })
@@ -139,7 +139,7 @@ impl PolicyQuery {
 }
 
 async fn list(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<PolicyState>,
     Extension(caller): Extension<Caller>,
     query: PolicyQuery,
 ) -> Result<Json<Policies>, ApiError> {
@@ -165,7 +165,7 @@ async fn list(
 
 /// The policy of exactly this scope, if there is one.
 fn found(
-    state: &Shared,
+    state: &PolicyState,
     kind: WorkloadKind,
     scope: Scope,
 ) -> Result<Option<Item<Policy>>, ApiError> {
@@ -184,7 +184,7 @@ fn none(kind: WorkloadKind, scope: Scope) -> ApiError {
 }
 
 async fn read(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<PolicyState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     query: PolicyQuery,
@@ -197,7 +197,7 @@ async fn read(
 
 /// The scope that a request is about, if the caller may change the policy of it.
 fn scope_of(
-    state: &Shared,
+    state: &PolicyState,
     caller: &Caller,
     meta: &PolicyCreationFields,
 ) -> Result<Scope, ApiError> {
@@ -215,7 +215,7 @@ fn scope_of(
 
 /// `PUT`: the policy is that of the request.
 async fn write(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<PolicyState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     query: PolicyQuery,
@@ -233,7 +233,7 @@ async fn write(
 
 /// `PATCH`: what is left out stays.
 async fn change(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<PolicyState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     query: PolicyQuery,
@@ -269,7 +269,7 @@ async fn change(
 }
 
 async fn delete(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<PolicyState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     query: PolicyQuery,

@@ -46,7 +46,7 @@ struct Document {
 
 /// Result of reading the checkpoint.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum LoadedCheckpoint {
     /// No checkpoint.
     Nothing,
     /// A good one.
@@ -93,19 +93,19 @@ impl Vault {
     }
 
     /// Reads the checkpoint. A checkpoint not shaped like `expected` counts as damaged.
-    pub(crate) fn load(&self, expected: &Snapshot) -> Result<Found, Error> {
+    pub(crate) fn load(&self, expected: &Snapshot) -> Result<LoadedCheckpoint, Error> {
         let bytes = match fs::read(&self.file) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Found::Nothing);
+                return Ok(LoadedCheckpoint::Nothing);
             }
             Err(error) => return Err(failed("read", &self.file)(error)),
         };
         match understand(&bytes, expected) {
-            Ok(snapshot) => Ok(Found::Snapshot(snapshot)),
+            Ok(snapshot) => Ok(LoadedCheckpoint::Snapshot(snapshot)),
             Err(why) => {
                 let kept_as = self.set_aside()?;
-                Ok(Found::Damaged { why, kept_as })
+                Ok(LoadedCheckpoint::Damaged { why, kept_as })
             }
         }
     }
@@ -169,10 +169,10 @@ mod tests {
     fn what_is_saved_is_loaded_bit_for_bit() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let vault = Vault::open(&dir.path().join("new/folder")).expect("opens");
-        assert!(matches!(vault.load(&snapshot()), Ok(Found::Nothing)));
+        assert!(matches!(vault.load(&snapshot()), Ok(LoadedCheckpoint::Nothing)));
         vault.save(&snapshot()).expect("saves");
         match vault.load(&snapshot()) {
-            Ok(Found::Snapshot(found)) => assert_eq!(found, snapshot()),
+            Ok(LoadedCheckpoint::Snapshot(found)) => assert_eq!(found, snapshot()),
             other => panic!("{other:?}"),
         }
     }
@@ -194,7 +194,7 @@ mod tests {
             assert_ne!(good, bad);
             fs::write(&vault.file, &bad).expect("writes");
             match vault.load(&snapshot()) {
-                Ok(Found::Damaged { kept_as, .. }) => {
+                Ok(LoadedCheckpoint::Damaged { kept_as, .. }) => {
                     assert_eq!(fs::read_to_string(kept_as).expect("kept"), bad, "round {round}");
                 }
                 other => panic!("{other:?}"),

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-use crate::checkpoint::{Found, Vault};
+use crate::checkpoint::{LoadedCheckpoint, Vault};
 use crate::options::{Options, Parsed};
 use crate::plan::BatchPlan;
 use crate::trainer::Trainer;
@@ -179,15 +179,15 @@ fn train(
 fn begin(options: &Options, vault: &Vault, out: &mut impl Write) -> Result<Trainer, Error> {
     let fresh = Trainer::new(options.seed);
     match vault.load(&fresh.snapshot())? {
-        Found::Nothing => {
+        LoadedCheckpoint::Nothing => {
             writeln!(out, "started at step 0, seed {}", options.seed)?;
             Ok(fresh)
         }
-        Found::Snapshot(snapshot) => {
+        LoadedCheckpoint::Snapshot(snapshot) => {
             writeln!(out, "resumed at step {}, seed {}", snapshot.step, snapshot.seed)?;
             Ok(Trainer::resume(snapshot))
         }
-        Found::Damaged { why, kept_as } => {
+        LoadedCheckpoint::Damaged { why, kept_as } => {
             writeln!(
                 out,
                 "the checkpoint is damaged ({why}); kept as {}, starting over",

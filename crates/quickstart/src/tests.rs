@@ -96,7 +96,7 @@ fn a_run_that_is_asked_to_stop_writes_its_checkpoint() {
     assert!(text.ends_with("asked to stop; checkpoint written at step 1\n"), "{text}");
     let vault = Vault::open(dir.path()).expect("opens");
     match vault.load(&Trainer::new(1).snapshot()).expect("reads") {
-        Found::Snapshot(snapshot) => {
+        LoadedCheckpoint::Snapshot(snapshot) => {
             assert_eq!((snapshot.step, snapshot.weights.len()), (1, PARAMS));
         }
         other => panic!("{other:?}"),

@@ -58,7 +58,7 @@ pub enum Fault {
 /// A line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Line {
+pub(crate) enum SegmentLine {
     /// A segment begins.
     Recording(Head),
     /// The base that the state was built from.
@@ -164,7 +164,7 @@ fn parts(text: &str) -> Option<(&str, &str)> {
 
 /// Reads a line, and updates `sum`, the check sum of the lines before it in the segment. The first
 /// line of a segment restarts the check sum.
-pub(crate) fn read(text: &str, number: u64, sum: &mut Sum) -> Result<Line, Fault> {
+pub(crate) fn read(text: &str, number: u64, sum: &mut Sum) -> Result<SegmentLine, Fault> {
     let damaged = |why: String| Fault::Damaged { number, why };
     let Some((expected, json)) = parts(text) else {
         return Err(match number {

@@ -52,7 +52,7 @@ impl BatchOutcome {
             }
             lines.push(written(&change, secrets));
         }
-        lines.extend(self.actions.iter().map(asked));
+        lines.extend(self.actions.iter().map(describe_action));
         lines.extend(self.asks.then(|| "the scheduler is to decide".to_owned()));
         if let Some(secrets) = secrets {
             lines = lines.into_iter().map(|line| secrets.without_logins(line)).collect();
@@ -154,7 +154,7 @@ fn written(change: &Change, secrets: Option<&Secrets>) -> String {
 }
 
 /// A request to the engine, without the fields that only the engine reads.
-fn asked(action: &Action) -> String {
+fn describe_action(action: &Action) -> String {
     match action {
         Action::Start(start) => {
             let spec = &start.spec;

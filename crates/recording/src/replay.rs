@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use units::Instant;
 
-use crate::line::{Base, Batch, Fault, Line, Sum, read};
+use crate::line::{Base, Batch, Fault, SegmentLine, Sum, read};
 use crate::machine::{Failed, Machine};
 
 /// A recording under replay.
@@ -23,7 +23,7 @@ pub struct Replay<R> {
 
 /// Next item to play.
 enum Next {
-    Line(Line),
+    Line(SegmentLine),
     CutOff,
     End,
 }
@@ -80,7 +80,7 @@ impl<R: BufRead> Replay<R> {
             None => self.read()?,
         };
         let at = match &next {
-            Next::Line(Line::Batch(batch)) => batch.moment.map(|moment| moment.now),
+            Next::Line(SegmentLine::Batch(batch)) => batch.moment.map(|moment| moment.now),
             Next::Line(_) | Next::CutOff | Next::End => None,
         };
         self.ahead = Some(next);
@@ -124,15 +124,15 @@ impl<R: BufRead> Replay<R> {
         }
     }
 
-    fn line(&mut self, line: Line) -> Result<Played, Fault> {
+    fn line(&mut self, line: SegmentLine) -> Result<Played, Fault> {
         match line {
-            Line::Recording(head) => {
+            SegmentLine::Recording(head) => {
                 self.machine = None;
                 Ok(Played::Segment(head.release))
             }
-            Line::Base(base) => self.build(*base),
-            Line::Batch(batch) => self.batch(*batch),
-            Line::Gap => Ok(Played::Gap),
+            SegmentLine::Base(base) => self.build(*base),
+            SegmentLine::Batch(batch) => self.batch(*batch),
+            SegmentLine::Gap => Ok(Played::Gap),
         }
     }
 

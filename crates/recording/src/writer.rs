@@ -13,7 +13,7 @@ use orchestrator::{Input, Moment};
 use serde::Serialize as _;
 use units::Instant;
 
-use crate::line::{Base, Batch, Head, Line, RELEASE, Sum, VERSION, write};
+use crate::line::{Base, Batch, Head, RELEASE, SegmentLine, Sum, VERSION, write};
 use crate::outcome::BatchOutcome;
 use crate::ring::Ring;
 use crate::secrets::Secrets;
@@ -204,14 +204,14 @@ impl Thread {
 
     fn begin(&mut self, mut base: Base, after_gap: bool) -> io::Result<()> {
         if self.base_bytes > 0 && (after_gap || !self.is_writing) {
-            let text = self.line(&Line::Gap)?;
+            let text = self.line(&SegmentLine::Gap)?;
             self.ring.add(&text)?;
         }
         self.secrets.snapshot(&mut base.snapshot);
         self.sum = Sum::NONE;
         let head = Head { version: VERSION, release: RELEASE.to_owned() };
-        let mut text = self.line(&Line::Recording(head))?;
-        text.push_str(&self.line(&Line::Base(Box::new(base)))?);
+        let mut text = self.line(&SegmentLine::Recording(head))?;
+        text.push_str(&self.line(&SegmentLine::Base(Box::new(base)))?);
         self.base_bytes = text.len() as u64;
         if self.base_bytes > self.bytes_max {
             self.is_writing = false;
@@ -246,7 +246,7 @@ impl Thread {
         };
         let (came, sum) = came.map(|words| (words.lines, words.sum)).unwrap_or_default();
         let batch = Batch { moment, inputs, asked_at, came, sum, failed };
-        let text = self.line(&Line::Batch(Box::new(batch)))?;
+        let text = self.line(&SegmentLine::Batch(Box::new(batch)))?;
         self.add(&text)
     }
 
@@ -263,7 +263,7 @@ impl Thread {
         Ok(())
     }
 
-    fn line(&mut self, line: &Line) -> io::Result<String> {
+    fn line(&mut self, line: &SegmentLine) -> io::Result<String> {
         let mut json = Vec::new();
         line.serialize(&mut serde_json::Serializer::new(&mut json))?;
         let json = String::from_utf8(json).map_err(io::Error::other)?;

@@ -174,13 +174,13 @@ async fn act(
             let (code, message) = (failure.code, failure.message.clone());
             Err(Error::Server(client::Error::Api { code, message, details: None }))
         });
-        say(change, workload, answer, out, outcome)?;
+        report_change(change, workload, answer, out, outcome)?;
     }
     Ok(())
 }
 
 /// Prints the result of a change of a workload, and counts it.
-fn say(
+fn report_change(
     change: &Change,
     workload: &Workload,
     answer: Result<(), Error>,

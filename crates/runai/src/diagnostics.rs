@@ -63,7 +63,7 @@ pub(super) async fn run(
         Err(fault) => rows.push(("Settings", format!("cannot be used: {fault}"))),
     }
     let mut text = Vec::new();
-    told(&rows, shown, &mut text)?;
+    write_rows(&rows, shown, &mut text)?;
     match file {
         None => out.write_all(&text)?,
         Some(file) => {
@@ -75,7 +75,7 @@ pub(super) async fn run(
 }
 
 /// Rows as lines for people; as data, an object with a field for each row.
-fn told(rows: &[Row], shown: OutputFormat, out: &mut dyn Write) -> Result<(), Error> {
+fn write_rows(rows: &[Row], shown: OutputFormat, out: &mut dyn Write) -> Result<(), Error> {
     if shown.is_text() {
         let mut rows = rows.iter();
         return rows.try_for_each(|(title, value)| Ok(writeln!(out, "{title}: {}", plain(value))?));

@@ -46,7 +46,7 @@ pub(super) async fn run(
         print_note("Warning: the resources of this job may be preempted without notice");
     }
     submit.notes.iter().for_each(|note| print_note(note));
-    let asked = Asked::of(&submit, &project, context).await?;
+    let asked = ResolvedSubmission::of(&submit, &project, context).await?;
     match submit.mode {
         Mode::DryRun => return what_if::dry_run(&asked.foretold(context).await?.0, out),
         Mode::WhatIf => {
@@ -153,14 +153,14 @@ const fn words(noun: Noun) -> &'static str {
 }
 
 /// A submission with its resolved ids and project.
-struct Asked<'a> {
+struct ResolvedSubmission<'a> {
     submit: &'a Submit,
     project: &'a wire::Project,
     kind: WorkloadKind,
     inherited: Inherited,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ResolvedSubmission<'a> {
     async fn of(
         submit: &'a Submit,
         project: &'a wire::Project,

@@ -135,7 +135,7 @@ fn keys_of_nodes(all: &[(NodeStatus, Used)]) -> Table {
     let mut table = Table::new(&[&titles[..], &["Memory", "Memory Usage"]].concat());
     let number = |value: Option<f64>| value.map_or_else(none, |value| value.to_string());
     for (node, used) in all {
-        let Line { gpus, cores, memory, .. } = Line::of(node, used);
+        let NodeUsage { gpus, cores, memory, .. } = NodeUsage::of(node, used);
         table.row([
             node.name.clone(),
             node.conditions(),
@@ -197,18 +197,18 @@ pub(super) fn nodes_table(all: &[(NodeStatus, Used)], details: bool, total: bool
             ("MEMORY", &["CAPACITY", "USAGE"]),
         ])
     };
-    let each: Vec<_> = all.iter().map(|(node, used)| Line::of(node, used)).collect();
+    let each: Vec<_> = all.iter().map(|(node, used)| NodeUsage::of(node, used)).collect();
     for ((node, _), line) in all.iter().zip(&each) {
         table.row(line.cells(&node.name, &node.conditions(), details, unhealthy));
     }
     if total && each.len() > 1 {
-        table.row(Line::sum(&each).cells("TOTAL", "", details, unhealthy));
+        table.row(NodeUsage::sum(&each).cells("TOTAL", "", details, unhealthy));
     }
     table
 }
 
 /// Capacity and usage of one or several nodes.
-struct Line {
+struct NodeUsage {
     gpus: Amount,
     /// GPUs that are out of service.
     unhealthy: usize,
@@ -249,7 +249,7 @@ impl Amount {
     }
 }
 
-impl Line {
+impl NodeUsage {
     #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
     fn of(node: &NodeStatus, used: &Used) -> Self {
         let gpus = node.gpu_used.len() as f64;

@@ -22,10 +22,10 @@ use records::{
 /// The state directory and the database in it. Clones share it; it is released with the last.
 #[derive(Clone)]
 pub struct Store {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<StoreInner>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct StoreInner {
     pub(crate) back: Back,
     _lock: Lock,
 }
@@ -82,7 +82,7 @@ impl Store {
             Database::Sqlite => Back::Sqlite(Sqlite::open(dir).await?),
             Database::Postgres(url) => Back::Postgres(Postgres::open(url).await?),
         };
-        Ok(Self { shared: Arc::new(Shared { back, _lock: lock }) })
+        Ok(Self { shared: Arc::new(StoreInner { back, _lock: lock }) })
     }
 
     /// Opens the store with its rows in a file of the directory.

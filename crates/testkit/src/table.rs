@@ -194,7 +194,7 @@ impl Table {
         self.plan = sched::cycle(&mut self.cluster, self.now, &self.policy);
         self.policy.actions = usual;
         self.cluster.verify().expect("sound accounts");
-        self.told()
+        self.describe()
     }
 
     /// Removes the pods that are being stopped.
@@ -206,7 +206,7 @@ impl Table {
         }
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let jobs = self.jobs.iter().map(|&id| {
             let row = &self.cluster.workloads()[id];
             let pods = row.pods.iter().map(|&pod| self.pod(&self.cluster.pods()[pod]));

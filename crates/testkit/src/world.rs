@@ -163,12 +163,12 @@ impl World {
                 "gone" => self.vacate_all(),
                 other => panic!("unknown step {other}"),
             }
-            self.settle();
+            self.schedule_until_stable();
         }
     }
 
     /// Schedules until nothing more happens.
-    fn settle(&mut self) {
+    fn schedule_until_stable(&mut self) {
         for _ in 0..100 {
             self.now = self.now.plus_ms(1);
             self.cycle();
@@ -515,7 +515,7 @@ impl World {
         let (id, now) = changed.expect("a possible change");
         self.names.insert(name.into(), id);
         self.now = now;
-        self.settle();
+        self.schedule_until_stable();
     }
 
     /// True if a workload has a place, or one that is being freed for it.

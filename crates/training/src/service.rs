@@ -127,7 +127,7 @@ impl Service {
             match master.status(StatusRequest {}).await {
                 Ok(status) => {
                     let status = status.into_inner();
-                    self.tell(run, &mut master, &status).await;
+                    self.send_pod_events(run, &mut master, &status).await;
                     let wall_ms = SystemClock.now().0;
                     let now = Moment { passed: began.elapsed(), wall_ms };
                     self.see(run.workload, &status, (&mut checkpoints, now)).await;
@@ -150,7 +150,7 @@ impl Service {
     }
 
     /// Sends the events of pods that the master does not know yet.
-    async fn tell(&self, run: &MasterRun, master: &mut Master, status: &StatusReply) {
+    async fn send_pod_events(&self, run: &MasterRun, master: &mut Master, status: &StatusReply) {
         let view = self.control.view();
         let Some(workload) = view.workloads.get(&run.workload) else { return };
         for event in news(workload, &status.workers) {

@@ -47,12 +47,12 @@ pub struct Leftover {
 /// next instance deletes what this one leaves.
 #[derive(Debug, Default)]
 pub struct Trash {
-    shared: Arc<Shared>,
+    shared: Arc<TrashState>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct TrashState {
     state: Mutex<State>,
     changed: Condvar,
     ended: AtomicBool,
@@ -127,7 +127,7 @@ impl Trash {
     }
 
     /// Waits until nothing is left that can be deleted now.
-    pub fn settle(&self) {
+    pub fn wait_until_emptied(&self) {
         let mut state = self.shared.state();
         while !state.is_idle && !state.folders.is_empty() {
             state = self.shared.wait(state, None);
@@ -160,7 +160,7 @@ impl Drop for Trash {
     }
 }
 
-impl Shared {
+impl TrashState {
     /// No code panics while it holds the lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -15,13 +15,13 @@ use records::AuditFilter;
 use units::Instant;
 use utoipa::openapi::schema::Type as SchemaType;
 
-use crate::Shared;
+use crate::ApiState;
 
 /// Most rows that are looked at for one answer; the newest, if there are more.
 const ROWS_MAX: u32 = 50_000;
 
 /// The routes of the audit log.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let (log, file) = ("/api/v1/audit/log", "/api/v1/audit/log/file");
     let of = Resource::EventHistory;
     let routes = [
@@ -141,7 +141,7 @@ fn action(entity: &str, operation: &str, method: &str) -> &'static str {
 /// The methods that clients know; anybody can send others.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
-async fn rows(server: &Shared, filter: &AuditFilter) -> Result<Vec<AuditLog>, ApiError> {
+async fn rows(server: &ApiState, filter: &AuditFilter) -> Result<Vec<AuditLog>, ApiError> {
     let cluster = server.control.cluster();
     let rows = server.control.audit(filter).await?;
     let wire = |(seq, row): (u64, records::AuditRow)| {
@@ -177,7 +177,7 @@ async fn rows(server: &Shared, filter: &AuditFilter) -> Result<Vec<AuditLog>, Ap
 }
 
 async fn list(
-    FromState(server): FromState<Shared>,
+    FromState(server): FromState<ApiState>,
     query: AuditQuery,
 ) -> Result<Json<AuditLogsPage>, ApiError> {
     if query.list.is_plain() {
@@ -192,7 +192,7 @@ async fn list(
 }
 
 /// A page of the rows as they are kept, which is all that is read.
-async fn page(server: &Shared, query: &AuditQuery) -> Result<Json<AuditLogsPage>, ApiError> {
+async fn page(server: &ApiState, query: &AuditQuery) -> Result<Json<AuditLogsPage>, ApiError> {
     let most = query.rows.limit;
     let (offset, limit, _) = query.list.window();
     let offset = u32::try_from(offset).unwrap_or(most).min(most);
@@ -206,7 +206,7 @@ async fn page(server: &Shared, query: &AuditQuery) -> Result<Json<AuditLogsPage>
 
 /// The whole of what matches, not a page.
 async fn download(
-    FromState(server): FromState<Shared>,
+    FromState(server): FromState<ApiState>,
     query: AuditQuery,
 ) -> Result<Attachment, ApiError> {
     let all = rows(&server, &query.rows).await?;

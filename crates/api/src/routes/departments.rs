@@ -21,10 +21,10 @@ use spec::ShareChange;
 use view::{OrgUnit, Scope, SharedMap, View};
 
 use super::org_units::{self, Unit};
-use crate::Shared;
+use crate::ApiState;
 
 /// The routes of departments.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let (all, one) =
         ("/api/v1/org-unit/departments", "/api/v1/org-unit/departments/{departmentId}");
     let shares = "/api/v1/org-unit/departments/{departmentId}/resources";
@@ -63,7 +63,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
 }
 
 async fn list(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<DepartmentsPage>, ApiError> {
@@ -76,7 +76,7 @@ async fn list(
 }
 
 async fn create(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<DepartmentCreationRequest>,
 ) -> Result<Created<DepartmentForList>, ApiError> {
@@ -122,7 +122,7 @@ impl Unit for OrgUnit {
         convert::shares(asked)
     }
 
-    fn asked(request: DepartmentUpdateRequest) -> Result<OrgChange, ApiError> {
+    fn requested_change(request: DepartmentUpdateRequest) -> Result<OrgChange, ApiError> {
         convert::department_update(request)
     }
 

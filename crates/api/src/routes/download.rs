@@ -12,7 +12,7 @@ use http_kit::openapi::get;
 use http_kit::{ApiError, Binary, PlainText};
 use tokio::io::AsyncReadExt as _;
 
-use crate::Shared;
+use crate::ApiState;
 
 /// Bytes read from the program at a time.
 const CHUNK_BYTES: usize = 1 << 16;
@@ -20,7 +20,7 @@ const INSTALLER: &str = include_str!("download.sh");
 
 /// The routes of downloads, open to all: the program is no secret, and an installing user has no
 /// token yet.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let program = "/api/v1/cli-exposer/dist/{operatingSystem}/{architecture}/runai";
     let document = "/api/v1/cli-exposer/docs/{documentName}";
     let about = "Refused: the manual is `runai --help`";
@@ -85,7 +85,7 @@ fn none_for(asked: &str) -> ApiError {
 }
 
 async fn binary(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path((system, architecture)): Path<(String, String)>,
 ) -> Result<Binary, ApiError> {
     if (system.as_str(), architecture.as_str()) != platform() {
@@ -119,7 +119,7 @@ async fn manual(Path(name): Path<String>) -> Result<PlainText, ApiError> {
 }
 
 /// The public address of this server, else the host of the request, if it is safe in a script.
-pub(super) fn own_url(state: &Shared, headers: &HeaderMap) -> Result<String, ApiError> {
+pub(super) fn own_url(state: &ApiState, headers: &HeaderMap) -> Result<String, ApiError> {
     if state.url_is_public {
         return Ok(state.url.clone());
     }
@@ -138,7 +138,7 @@ fn is_served(system: System) -> Result<(), ApiError> {
 }
 
 async fn installer(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     axum::Extension(system): axum::Extension<System>,
     headers: HeaderMap,
 ) -> Result<PlainText, ApiError> {
@@ -147,7 +147,7 @@ async fn installer(
 }
 
 async fn commands(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     axum::Extension(system): axum::Extension<System>,
     headers: HeaderMap,
 ) -> Result<PlainText, ApiError> {

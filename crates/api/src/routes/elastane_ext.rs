@@ -14,14 +14,14 @@ use engine::LogRange;
 use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
 use http_kit::openapi::{Description, Input};
-use http_kit::{ApiError, Body as Asked, Html, JsonText, PlainText, parameters, run_blocking};
+use http_kit::{ApiError, Body as JsonBody, Html, JsonText, PlainText, parameters, run_blocking};
 use spec::WorkloadKind;
 use units::Instant;
 use utoipa::openapi::schema::Type;
 use view::Scope;
 
 use super::workload_kinds;
-use crate::Shared;
+use crate::ApiState;
 use crate::what_if;
 
 /// Which run an output is of, and how many bytes of it come before this answer: a client
@@ -43,7 +43,7 @@ pub(super) async fn docs() -> Result<Html, ApiError> {
     Ok(Html(super::description()?.page.as_str().into()))
 }
 
-pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> {
+pub(super) async fn status(FromState(state): FromState<ApiState>) -> Json<Status> {
     let (view, context) = (state.control.view(), state.context());
     let capabilities = state.control.capabilities();
     let fractions = &capabilities.fractions;
@@ -79,7 +79,7 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
 }
 
 /// The scheduler's view, as a scenario that `elastane simulate` reads. Changes nothing.
-pub(super) async fn snapshot(FromState(state): FromState<Shared>) -> Result<JsonText, ApiError> {
+pub(super) async fn snapshot(FromState(state): FromState<ApiState>) -> Result<JsonText, ApiError> {
     let seen = state.control.scheduling_state().await?;
     let scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
     let text = scenario
@@ -90,9 +90,9 @@ pub(super) async fn snapshot(FromState(state): FromState<Shared>) -> Result<Json
 
 /// Result of a what-if. Changes nothing.
 pub(super) async fn what_if(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
-    Asked(asked): Asked<WhatIf>,
+    JsonBody(asked): JsonBody<WhatIf>,
 ) -> Result<Json<WouldHappen>, ApiError> {
     let WhatIf { trainings, workspaces, distributed, inferences, steps } = asked;
     if !steps.is_empty() {
@@ -115,12 +115,12 @@ pub(super) async fn what_if(
             workload_kinds::asked_for(&state, &caller, kind, request, asker).await?;
         submitted.push((project_id, state.control.settled(project_id, spec, strict).await?));
     }
-    Ok(Json(foretell(&state, what_if::asked(&steps, submitted)?).await?))
+    Ok(Json(foretell(&state, what_if::read_steps(&steps, submitted)?).await?))
 }
 
 /// Answers a what-if and changes nothing.
 pub(super) async fn foretell(
-    state: &Shared,
+    state: &ApiState,
     asked: Vec<sim::what_if::Asked>,
 ) -> Result<WouldHappen, ApiError> {
     let turn = state.forecasting.clone().acquire_owned().await.map_err(ApiError::internal)?;
@@ -159,10 +159,10 @@ impl Input for OutputQuery {
     }
 }
 
-impl FromRequestParts<Shared> for OutputQuery {
+impl FromRequestParts<ApiState> for OutputQuery {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
         output_query(&parts.uri, state.now())
     }
 }
@@ -214,7 +214,7 @@ fn output_query(uri: &Uri, now: Instant) -> Result<OutputQuery, ApiError> {
 }
 
 pub(super) async fn logs(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: OutputQuery,
@@ -253,7 +253,7 @@ pub(super) async fn logs(
 
 /// Stops every workload, then the server. It goes on when the caller does not wait.
 pub(super) async fn down(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Stopped>, ApiError> {
     let stopping = tokio::spawn(async move {

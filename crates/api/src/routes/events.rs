@@ -23,7 +23,7 @@ use tokio::sync::broadcast::error::RecvError;
 use utoipa::openapi::schema::Type;
 use view::{Event, Scope};
 
-use crate::Shared;
+use crate::ApiState;
 use telemetry::Watcher;
 
 /// How often a silent stream says that it is there.
@@ -33,7 +33,7 @@ const BATCH: u32 = 500;
 
 /// A reader and how far it has come.
 struct Reader {
-    state: Shared,
+    state: ApiState,
     caller: Caller,
     live: Receiver<Arc<Event>>,
     /// Number of the last event handed out.
@@ -46,7 +46,7 @@ struct Reader {
 }
 
 pub(super) async fn stream(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     After(asked): After,
 ) -> Result<Sse<impl Stream<Item = Result<Frame, Infallible>>>, ApiError> {

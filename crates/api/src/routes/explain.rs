@@ -13,23 +13,26 @@ use http_kit::{ApiError, parameters, unknown_word};
 use records::EventFilter;
 use view::{Scope, WorkloadView};
 
-use crate::{Shared, forecast};
+use crate::{ApiState, forecast};
 
 /// Most events an explanation tells.
 const EVENTS_MAX: u32 = 50;
 
 /// A part of an explanation that takes time. Every answer has the other parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum ExplanationPart {
     Diagnosis,
     Estimate,
 }
 
-const PARTS: [(&str, Option<Part>); 3] =
-    [("known", None), ("diagnosis", Some(Part::Diagnosis)), ("estimate", Some(Part::Estimate))];
+const PARTS: [(&str, Option<ExplanationPart>); 3] = [
+    ("known", None),
+    ("diagnosis", Some(ExplanationPart::Diagnosis)),
+    ("estimate", Some(ExplanationPart::Estimate)),
+];
 
 /// Which parts are asked for.
-pub(super) struct Parts(Vec<Part>);
+pub(super) struct Parts(Vec<ExplanationPart>);
 
 impl Input for Parts {
     fn describe(to: &mut Description) {
@@ -55,7 +58,7 @@ impl<S: Sync> FromRequestParts<S> for Parts {
     }
 }
 
-fn part(word: &str) -> Result<Option<Part>, ApiError> {
+fn part(word: &str) -> Result<Option<ExplanationPart>, ApiError> {
     let found = PARTS.iter().find(|(known, _)| *known == word).map(|(_, part)| *part);
     found.ok_or_else(|| unknown_word("part", word, &PARTS.map(|(word, _)| word)))
 }
@@ -81,7 +84,7 @@ fn may(caller: &Caller, requirement: Requirement<'_>) -> bool {
 }
 
 pub(super) async fn explain(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Parts(parts): Parts,
@@ -98,13 +101,13 @@ pub(super) async fn explain(
     events.reverse();
     let events = events.iter().map(convert::live_event).collect();
     let project = view.projects.get(&workload.project_id).map(AsRef::as_ref);
-    let found = match workload.waits_for_a_place() && parts.contains(&Part::Diagnosis) {
+    let found = match workload.waits_for_a_place() && parts.contains(&ExplanationPart::Diagnosis) {
         true => state.control.diagnose(workload.id).await?,
         false => None,
     };
     let may = |requirement: Requirement<'_>| may(&caller, requirement);
     let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, &view, now, &may));
-    let estimate = match parts.contains(&Part::Estimate) {
+    let estimate = match parts.contains(&ExplanationPart::Estimate) {
         true => forecast::start_estimate(&state, &workload).await?,
         false => None,
     };

@@ -21,13 +21,13 @@ use uuid::Uuid;
 use view::{Event, PodState, PodView, WorkloadView};
 
 use super::elastane_ext::foretell;
-use super::workload_kinds::{add, comes_to, create, delete, read, source};
-use crate::{Shared, what_if};
+use super::workload_kinds::{add, create, delete, project_and_spec, read, source};
+use crate::{ApiState, what_if};
 use assets::may_enter;
 
 const KIND: WorkloadKind = WorkloadKind::Inference;
 
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let of = resource_of(KIND);
     let all = "/api/v1/workloads/inferences";
     let one = "/api/v1/workloads/inferences/{workloadId}";
@@ -92,7 +92,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
 }
 
 async fn update(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -131,7 +131,7 @@ fn agree_to(spec: &mut WorkloadSpec, recreate: bool) {
 /// Specification as the server would accept it for another workload; `None` if it would not, for a
 /// reason such as the number of workloads, which does not apply to a revision.
 async fn settled_apart(
-    state: &Shared,
+    state: &ApiState,
     project_id: u64,
     spec: &WorkloadSpec,
 ) -> Option<WorkloadSpec> {
@@ -147,7 +147,7 @@ async fn settled_apart(
 /// Its only replica would have to stop first, and the caller has not agreed to that; or there is no
 /// room for the next one even then.
 async fn replacement(
-    state: &Shared,
+    state: &ApiState,
     view: &WorkloadView,
     from: Uuid,
     next: WorkloadSpec,
@@ -161,7 +161,7 @@ async fn replacement(
     if serving == 0 {
         return Ok(None);
     }
-    let beside = what_if::asked(&[], vec![(view.project_id, one_replica(next.clone()))])?;
+    let beside = what_if::read_steps(&[], vec![(view.project_id, one_replica(next.clone()))])?;
     let Some(why) = lacks_room(state, beside).await? else { return Ok(None) };
     let (name, project) = (&view.spec.name, &view.project_name);
     let next = WorkloadSpec { name: name.clone(), ..one_replica(next) };
@@ -205,7 +205,7 @@ fn one_replica(mut next: WorkloadSpec) -> WorkloadSpec {
 }
 
 /// Reason why a requested replica would wait; `None` if it would start.
-async fn lacks_room(state: &Shared, asked: Vec<Asked>) -> Result<Option<String>, ApiError> {
+async fn lacks_room(state: &ApiState, asked: Vec<Asked>) -> Result<Option<String>, ApiError> {
     let foretold = foretell(state, asked).await?;
     let reasons = foretold.waiting.into_iter().flat_map(|one| one.reasons);
     let reason = reasons.map(|reason| format!("{} {}", reason.code, reason.message)).next();
@@ -214,7 +214,7 @@ async fn lacks_room(state: &Shared, asked: Vec<Asked>) -> Result<Option<String>,
 
 /// Specification of an inference with some values changed.
 async fn changed(
-    state: &Shared,
+    state: &ApiState,
     view: &WorkloadView,
     change: api_types::WorkloadSpec,
     caller: &Caller,
@@ -236,7 +236,7 @@ async fn changed(
     let keeps = may_enter(state, caller, view).is_ok();
     let has = if keeps { view.spec.pods.pod.container.mounts.clone() } else { Vec::new() };
     let asker = convert::Submitter { has, ..convert::Submitter::of(caller, source(headers)) };
-    let (_, spec) = comes_to(state, KIND, request, asker).await?;
+    let (_, spec) = project_and_spec(state, KIND, request, asker).await?;
     // Credentials are named again; values already taken keep their source.
     let named = &view.spec.pods.pod.secrets;
     let is_kept = |object: &&String| !named.iter().any(|secret| secret.object == **object);
@@ -248,7 +248,7 @@ async fn changed(
 /// The revisions of an inference that are listed. Former revisions are still known, so a list of
 /// the deleted is empty.
 async fn of_inference(
-    state: &Shared,
+    state: &ApiState,
     id: &str,
     deleted: bool,
 ) -> Result<Vec<Arc<WorkloadView>>, ApiError> {
@@ -261,7 +261,7 @@ async fn of_inference(
 }
 
 async fn revisions(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
     query: QueryParameters<Deleted>,
 ) -> Result<Json<RevisionsPage>, ApiError> {
@@ -272,7 +272,7 @@ async fn revisions(
 }
 
 async fn count(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
     query: QueryParameters<Deleted>,
 ) -> Result<Json<api_types::CountResponse>, ApiError> {
@@ -281,7 +281,7 @@ async fn count(
 }
 
 /// The revision with this id, if the caller may see its inference.
-fn known(state: &Shared, caller: &Caller, id: &str) -> Result<Arc<WorkloadView>, ApiError> {
+fn known(state: &ApiState, caller: &Caller, id: &str) -> Result<Arc<WorkloadView>, ApiError> {
     let missing = || ApiError::no_such("revision", id);
     let parsed = id.parse().map_err(|_| missing())?;
     let found = state.control.view().revisions.get(&parsed).cloned().ok_or_else(missing)?;
@@ -290,7 +290,7 @@ fn known(state: &Shared, caller: &Caller, id: &str) -> Result<Arc<WorkloadView>,
 }
 
 async fn revision(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Revision>, ApiError> {
@@ -299,7 +299,7 @@ async fn revision(
 }
 
 async fn pods(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: QueryParameters<Deleted>,
@@ -316,7 +316,7 @@ async fn pods(
 
 /// Events of a revision, from the log of its inference.
 async fn log_page(
-    state: &Shared,
+    state: &ApiState,
     revision: &WorkloadView,
     query: &ListQuery,
 ) -> Result<(Vec<Event>, Option<u64>), ApiError> {
@@ -334,7 +334,7 @@ async fn log_page(
 }
 
 async fn events(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: QueryParameters<OrderedPage>,
@@ -347,7 +347,7 @@ async fn events(
 }
 
 async fn history(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: QueryParameters<Page>,

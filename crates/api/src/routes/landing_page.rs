@@ -9,7 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use http_kit::{ApiError, ErrorMessage, wants_page};
 
 use super::interface;
-use crate::Shared;
+use crate::ApiState;
 
 /// Longest text of a refusal that is kept.
 const TEXT_BYTES_MAX: usize = 4096;
@@ -20,7 +20,7 @@ pub(super) const OF_ROUTES: [&str; 4] = ["/api/", "/elastane/", "/v1/", "/serve/
 /// Fallback for requests that match no route: the interface for people, a 404 for programs and
 /// below [`OF_ROUTES`].
 pub(super) async fn wrong_path(
-    FromState(server): FromState<Shared>,
+    FromState(server): FromState<ApiState>,
     method: Method,
     headers: HeaderMap,
     uri: Uri,

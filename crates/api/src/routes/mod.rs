@@ -45,17 +45,17 @@ use iam::{authenticate, authorise};
 use telemetry::{Routes, trace};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::{Shared, State};
+use crate::{ApiState, State};
 
 /// Everything this server answers.
 pub fn router(state: State) -> Router {
     let (hosts, proxies) = (Arc::new(state.hosts.clone()), Arc::new(state.proxies.clone()));
-    let state = Shared::from(state);
+    let state = ApiState::from(state);
     let (iam, gateway) = (state.iam.clone(), state.gateway.clone());
     let table = table();
     let traced = (state.telemetry.clone(), Arc::new(Routes::new(&table, &gateway::FORMER_ROUTES)));
     let backend = state.backend.clone();
-    let needs_token = |route: &&Route<Shared>| route.access != Access::Open;
+    let needs_token = |route: &&Route<ApiState>| route.access != Access::Open;
     let closed: BTreeSet<_> = table.iter().filter(needs_token).map(|route| route.path).collect();
     // Some methods of a path may need a token and others none.
     let (mut open, mut half_open) = (Router::new(), Router::new());
@@ -101,7 +101,7 @@ pub fn router(state: State) -> Router {
 }
 
 /// Every route there is.
-fn table() -> Vec<Route<Shared>> {
+fn table() -> Vec<Route<ApiState>> {
     let mut all = Vec::new();
     all.extend(iam::routes());
     all.extend(gateway::routes());
@@ -130,7 +130,7 @@ fn table() -> Vec<Route<Shared>> {
     all
 }
 
-fn organisation() -> impl Iterator<Item = Route<Shared>> {
+fn organisation() -> impl Iterator<Item = Route<ApiState>> {
     let (clusters, one) = ("/api/v1/clusters", "/api/v1/clusters/{clusterUuid}");
     let info = "/api/v1/clusters/{clusterUuid}/cluster-install-info";
     let file = "/v1/k8s/clusters/{clusterUuid}/installfile";
@@ -169,7 +169,7 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
     clusters.into_iter()
 }
 
-fn elastane_routes() -> impl Iterator<Item = Route<Shared>> {
+fn elastane_routes() -> impl Iterator<Item = Route<ApiState>> {
     let health =
         get("/healthz", "get_health", "Whether the server answers", elastane_ext::health).open();
     let document = "/elastane/v1/openapi.json";

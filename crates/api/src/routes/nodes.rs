@@ -11,10 +11,10 @@ use http_kit::{ApiError, Body, Created, ListQuery, NoContent, QueryParameters};
 use orchestrator::NodeChange;
 use view::{GpuView, NodeView, Scope, View};
 
-use crate::Shared;
+use crate::ApiState;
 use crate::quota_effects::{Forced, PoolEdit, QuotaEffects, labels_after, of_pools};
 
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let of_cluster = "/api/v1/clusters/{clusterUuid}/nodes/count";
     let published = [
         get("/api/v1/nodes", "get_tenant_nodes", "The nodes", nodes),
@@ -51,7 +51,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
 }
 
 async fn nodes(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     query: ListQuery,
 ) -> Result<Json<Nodes>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
@@ -62,7 +62,7 @@ async fn nodes(
 }
 
 async fn gpus(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<Gpus>, ApiError> {
@@ -76,7 +76,7 @@ async fn gpus(
 }
 
 async fn count_nodes(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
     let view = state.control.view();
@@ -84,7 +84,7 @@ async fn count_nodes(
 }
 
 async fn count_nodes_of(
-    state: FromState<Shared>,
+    state: FromState<ApiState>,
     Path(id): Path<String>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
@@ -94,7 +94,7 @@ async fn count_nodes_of(
 
 /// Replaces all labels of a node beside its built-in ones.
 async fn label_node(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     force: QueryParameters<Forced>,
@@ -109,7 +109,7 @@ async fn label_node(
 
 /// Labels, taints, and whether new pods may come.
 async fn change_node(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     force: QueryParameters<Forced>,
@@ -130,7 +130,7 @@ pub(super) fn of_change(view: &View, name: &str, change: &NodeChange) -> QuotaEf
 }
 
 async fn add_simulated(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Body(node): Body<SimulatedNode>,
 ) -> Result<Created<Node>, ApiError> {
@@ -142,7 +142,7 @@ async fn add_simulated(
 
 /// Removes a simulated node at once.
 async fn remove_simulated(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
 ) -> Result<NoContent, ApiError> {
@@ -150,7 +150,7 @@ async fn remove_simulated(
     Ok(NoContent)
 }
 
-fn shown(state: &Shared, name: &str) -> Result<Json<Node>, ApiError> {
+fn shown(state: &ApiState, name: &str) -> Result<Json<Node>, ApiError> {
     let view = state.control.view();
     let node = view.nodes.iter().find(|node| node.name == name);
     let node = node.ok_or_else(|| ApiError::no_such("node", name))?;
@@ -159,7 +159,7 @@ fn shown(state: &Shared, name: &str) -> Result<Json<Node>, ApiError> {
 
 /// Makes a simulated GPU fail.
 async fn fail_gpu(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path((name, gpu)): Path<(String, String)>,
 ) -> Result<Json<Node>, ApiError> {
@@ -169,7 +169,7 @@ async fn fail_gpu(
 
 /// Makes a simulated GPU work again.
 async fn heal_gpu(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path((name, gpu)): Path<(String, String)>,
 ) -> Result<Json<Node>, ApiError> {

@@ -14,10 +14,10 @@ use http_kit::{
 };
 use view::Scope;
 
-use crate::Shared;
+use crate::ApiState;
 
 pub(super) async fn clusters(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     _: ListQuery,
 ) -> Json<Vec<DisplayedCluster>> {
     Json(vec![convert::cluster(state.control.cluster(), &state.context())])
@@ -40,7 +40,7 @@ takes! {
 }
 
 pub(super) async fn cluster(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
     _: QueryParameters<Verbosity>,
 ) -> Result<Json<DisplayedCluster>, ApiError> {
@@ -50,7 +50,7 @@ pub(super) async fn cluster(
 
 /// There is one cluster, and it is this server.
 pub(super) async fn one_cluster(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Body(_): Body<ClusterCreationRequest>,
 ) -> Result<Created<DisplayedCluster>, ApiError> {
     let name = state.context().cluster_name;
@@ -62,7 +62,7 @@ pub(super) async fn one_cluster(
 }
 
 pub(super) async fn rename_cluster(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<ClusterUpdateRequest>,
@@ -84,7 +84,7 @@ pub(super) async fn rename_cluster(
 }
 
 pub(super) async fn keep_cluster(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
     _: QueryParameters<Force>,
 ) -> Result<NoContent, ApiError> {
@@ -95,14 +95,14 @@ pub(super) async fn keep_cluster(
 
 /// Instructions to install the cluster: none are needed. The text is a comment in a shell and in
 /// YAML.
-fn nothing_to_install(state: &Shared, id: &str) -> Result<String, ApiError> {
+fn nothing_to_install(state: &ApiState, id: &str) -> Result<String, ApiError> {
     state.must_be_cluster(id)?;
     let name = state.context().cluster_name;
     Ok(format!("# nothing to install: this server is the cluster `{name}`\n"))
 }
 
 pub(super) async fn install_info(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
     _: QueryParameters<Installation>,
 ) -> Result<Json<ClusterInstallationInfoResponse>, ApiError> {
@@ -112,7 +112,7 @@ pub(super) async fn install_info(
 }
 
 pub(super) async fn install_file(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
     _: QueryParameters<InstallFile>,
 ) -> Result<PlainText, ApiError> {

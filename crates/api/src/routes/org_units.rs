@@ -15,7 +15,7 @@ use orchestrator::OrgChange;
 use spec::ShareChange;
 use view::{OrgUnit, Scope, SharedMap, View};
 
-use crate::Shared;
+use crate::ApiState;
 use crate::limit_permissions::check_bounds;
 use crate::quota_effects::{Forced, of_shares};
 
@@ -45,7 +45,7 @@ pub(super) trait Unit: Sized + Send + Sync + 'static {
     /// Requested shares, which replace all existing ones.
     fn replacing_shares(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError>;
     /// Change that an update requests.
-    fn asked(request: Self::Update) -> Result<OrgChange, ApiError>;
+    fn requested_change(request: Self::Update) -> Result<OrgChange, ApiError>;
     /// Changes a unit.
     fn change(
         control: &Handle,
@@ -61,25 +61,25 @@ pub(super) trait Unit: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), orchestrator::Error>> + Send;
 }
 
-fn find<U: Unit>(state: &Shared, id: &str) -> Result<Arc<U>, ApiError> {
+fn find<U: Unit>(state: &ApiState, id: &str) -> Result<Arc<U>, ApiError> {
     let view = state.control.view();
     let found = id.parse().ok().and_then(|id: u64| U::all(&view).get(&id).cloned());
     found.ok_or_else(|| ApiError::no_such(U::NAME, id))
 }
 
-pub(super) fn shown<U: Unit>(state: &Shared, unit: &U) -> U::Shown {
+pub(super) fn shown<U: Unit>(state: &ApiState, unit: &U) -> U::Shown {
     unit.shown(&state.control.view(), &state.context())
 }
 
 pub(super) async fn read<U: Unit>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
 ) -> Result<Json<U::Shown>, ApiError> {
     Ok(Json(shown(&state, &*find::<U>(&state, &id)?)))
 }
 
 pub(super) async fn count<U: Unit + Row<convert::Listed>>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
@@ -88,19 +88,19 @@ pub(super) async fn count<U: Unit + Row<convert::Listed>>(
 
 /// `PUT`: an omitted field keeps its value.
 pub(super) async fn update<U: Unit>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     force: QueryParameters<Forced>,
     Body(request): Body<U::Update>,
 ) -> Result<Json<U::Shown>, ApiError> {
     let (now, forced) = (find::<U>(&state, &id)?, force.has("force"));
-    save(&state, &caller, &*now, (U::asked(request)?, forced)).await.map(Json)
+    save(&state, &caller, &*now, (U::requested_change(request)?, forced)).await.map(Json)
 }
 
 /// `PUT`: an omitted field gets its default.
 pub(super) async fn replace_shares<U: Unit>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     force: QueryParameters<Forced>,
@@ -117,7 +117,7 @@ pub(super) async fn replace_shares<U: Unit>(
 
 /// `PATCH`: an omitted field keeps its value.
 pub(super) async fn change_shares<U: Unit>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     force: QueryParameters<Forced>,
@@ -129,7 +129,7 @@ pub(super) async fn change_shares<U: Unit>(
 }
 
 async fn save<U: Unit>(
-    state: &Shared,
+    state: &ApiState,
     caller: &Caller,
     now: &U,
     (change, forced): (OrgChange, bool),
@@ -142,7 +142,7 @@ async fn save<U: Unit>(
 }
 
 pub(super) async fn delete<U: Unit>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, ApiError> {

@@ -12,11 +12,11 @@ use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery, NoContent, QueryParameters};
 use view::{PoolView, View};
 
-use crate::Shared;
+use crate::ApiState;
 use crate::quota_effects::{Forced, PoolEdit, of_pools};
 
 /// The routes of node pools.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let (all, one) = ("/api/v1/node-pools", "/api/v1/node-pools/{nodepoolId}");
     let count_all = "/api/v1/node-pools/count";
     let (of, here, tenant) = (Resource::NodePools, Where::Anywhere, Where::Tenant);
@@ -35,13 +35,13 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     routes.into_iter().map(|route| route.of("NodePools").rows::<Nodepool, _>())
 }
 
-fn all(state: &Shared) -> Vec<Nodepool> {
+fn all(state: &ApiState) -> Vec<Nodepool> {
     let (view, context) = (state.control.view(), state.context());
     view.pools.iter().map(|pool| convert::node_pool(pool, &view, &context)).collect()
 }
 
 async fn list(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     query: ListQuery,
 ) -> Result<Json<Nodepools>, ApiError> {
     let all = all(&state);
@@ -50,7 +50,7 @@ async fn list(
 }
 
 async fn count(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
     query.count(all(&state).iter(), state.now())
@@ -61,20 +61,20 @@ fn find(view: &View, id: &str) -> Result<Arc<PoolView>, ApiError> {
     found.ok_or_else(|| ApiError::no_such("node pool", id))
 }
 
-fn shown(state: &Shared, id: &str) -> Result<Nodepool, ApiError> {
+fn shown(state: &ApiState, id: &str) -> Result<Nodepool, ApiError> {
     let view = state.control.view();
     Ok(convert::node_pool(&*find(&view, id)?, &view, &state.context()))
 }
 
 async fn read(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
 ) -> Result<Json<Nodepool>, ApiError> {
     Ok(Json(shown(&state, &id)?))
 }
 
 async fn create(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     force: QueryParameters<Forced>,
     Body(request): Body<NodepoolCreateFields>,
@@ -90,7 +90,7 @@ async fn create(
 }
 
 async fn replaced(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     force: QueryParameters<Forced>,
@@ -100,7 +100,7 @@ async fn replaced(
 }
 
 async fn changed(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     force: QueryParameters<Forced>,
@@ -110,7 +110,7 @@ async fn changed(
 }
 
 async fn save(
-    state: &Shared,
+    state: &ApiState,
     caller: &Caller,
     id: &str,
     (request, replaces_all): (NodepoolUpdateFields, bool),
@@ -128,7 +128,7 @@ async fn save(
 }
 
 async fn delete(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     force: QueryParameters<Forced>,

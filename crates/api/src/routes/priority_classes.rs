@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use spec::Priority;
 use view::{Scope, View};
 
-use crate::Shared;
+use crate::ApiState;
 
 /// The highest value that Kubernetes leaves to its users.
 const VALUE_MAX: u32 = 1_000_000_000;
 
 /// The routes of priority classes that are added.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let one = "/elastane/v1/priority-classes/{name}";
     let (of, place) = (Resource::WorkloadProperties, Where::Tenant);
     let set = "Adds a priority class, or gives an added one another value; workloads that are \
@@ -80,7 +80,7 @@ pub(super) fn take(
 }
 
 async fn set_one(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     Body(PriorityClassBody { value }): Body<PriorityClassBody>,
@@ -98,7 +98,7 @@ async fn set_one(
 }
 
 async fn delete(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
 ) -> Result<NoContent, ApiError> {

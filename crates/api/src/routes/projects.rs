@@ -20,10 +20,10 @@ use spec::ShareChange;
 use view::{OrgUnit, ProjectView, Scope, SharedMap, View};
 
 use super::org_units::{self, Unit};
-use crate::Shared;
+use crate::ApiState;
 
 /// The routes of projects.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let (all, one) = ("/api/v1/org-unit/projects", "/api/v1/org-unit/projects/{projectId}");
     let shares = "/api/v1/org-unit/projects/{projectId}/resources";
     let count_all = "/api/v1/org-unit/projects/count";
@@ -66,7 +66,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
 }
 
 async fn list(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<ProjectsPage>, ApiError> {
@@ -78,7 +78,7 @@ async fn list(
 }
 
 async fn create(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<ProjectCreationRequest>,
 ) -> Result<Created<Project>, ApiError> {
@@ -124,7 +124,7 @@ impl Unit for ProjectView {
         convert::some_shares(asked)
     }
 
-    fn asked(request: ProjectUpdateRequest) -> Result<OrgChange, ApiError> {
+    fn requested_change(request: ProjectUpdateRequest) -> Result<OrgChange, ApiError> {
         convert::update(request)
     }
 

@@ -24,7 +24,7 @@ use units::Instant;
 use utoipa::openapi::schema::Type as Schema;
 use view::Scope;
 
-use crate::Shared;
+use crate::ApiState;
 
 /// Id, name and meaning of every category.
 const CATEGORIES: [(&str, &str, &str); 3] = [
@@ -34,7 +34,7 @@ const CATEGORIES: [(&str, &str, &str); 3] = [
 ];
 
 /// The routes of types, priorities and categories.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let (types, one) = ("/api/v1/workload-types", "/api/v1/workload-types/{workloadTypeId}");
     let categories = "/api/v1/workload-categories";
     let category = "/api/v1/workload-categories/{categoryId}";
@@ -86,7 +86,7 @@ impl Row<crate::Listed> for Priority {
 }
 
 async fn list_priorities(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     query: ListQuery,
 ) -> Result<Json<WorkloadPriorities>, ApiError> {
     let added = super::priority_classes::added(&state.control.view())?;
@@ -243,7 +243,7 @@ impl<S: Sync> FromRequestParts<S> for TypesQuery {
 }
 
 async fn list(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     query: TypesQuery,
 ) -> Result<Json<WorkloadTypes>, ApiError> {
     let mut all = if query.external_only { vec![] } else { own_types().to_vec() };
@@ -253,7 +253,7 @@ async fn list(
 }
 
 async fn read(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
 ) -> Result<Json<WorkloadTypeConfig>, ApiError> {
     if let Some(own) = own_types().into_iter().find(|own| own.id == id) {
@@ -295,7 +295,7 @@ fn check(kind: &External) -> Result<(), ApiError> {
 }
 
 async fn create(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<WorkloadTypeCreateFields>,
 ) -> Result<Created<WorkloadTypeConfig>, ApiError> {
@@ -323,7 +323,7 @@ fn must_be_external(id: &str) -> Result<(), ApiError> {
 }
 
 async fn update(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<WorkloadTypeUpdateFields>,
@@ -347,7 +347,7 @@ async fn update(
 }
 
 async fn delete(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, ApiError> {

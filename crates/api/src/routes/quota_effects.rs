@@ -11,12 +11,12 @@ use orchestrator::{NodeChange, OrgChange};
 use view::{OrgUnit, Scope, View};
 
 use super::nodes::of_change;
-use crate::Shared;
+use crate::ApiState;
 use crate::quota_effects::{PoolEdit, of_pools, of_shares};
 
 /// Answers a change that is considered with its effects. Changes nothing.
 pub(super) async fn shown(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Body(asked): Body<QuotaChange>,
 ) -> Result<Json<QuotaEffects>, ApiError> {

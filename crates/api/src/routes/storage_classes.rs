@@ -13,13 +13,13 @@ use axum::extract::{Path, State as FromState};
 use http_kit::openapi::get;
 use http_kit::{Allowed, ApiError, QueryParameters, takes};
 
-use crate::Shared;
+use crate::ApiState;
 
 /// The class of every volume.
 const LOCAL: &str = "local";
 
 /// The routes of storage classes.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let about = "The storage classes; there is one, whose volumes are folders on the machine";
     let names = "The names of the storage classes";
     let of_cluster = "/v1/k8s/clusters/{uuid}/storage-classes";
@@ -50,7 +50,7 @@ const INCLUDE_NONE: http_kit::Parameter = (
 );
 
 async fn list(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     query: QueryParameters<Classes>,
 ) -> Result<Json<StorageClasses>, ApiError> {
     state.check_cluster(query.value("clusterId"))?;
@@ -60,7 +60,7 @@ async fn list(
 }
 
 async fn list_names(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
     _: QueryParameters<Names>,
 ) -> Result<Json<StorageClassNames>, ApiError> {

@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use view::Scope;
 
-use crate::Shared;
+use crate::ApiState;
 
 /// The routes of settings and ranks.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let (all, one) = ("/v1/k8s/setting", "/v1/k8s/setting/{settingKey}");
     let ranks = "/api/v1/org-unit/priorities";
     let (of, place) = (Resource::Settings, Where::Tenant);
@@ -61,16 +61,16 @@ fn wire(kept: &Item<SettingValue>) -> Setting {
     }
 }
 
-async fn list(FromState(state): FromState<Shared>) -> Result<Json<Vec<Setting>>, ApiError> {
+async fn list(FromState(state): FromState<ApiState>) -> Result<Json<Vec<Setting>>, ApiError> {
     Ok(Json(state.all::<SettingValue>()?.iter().map(wire).collect()))
 }
 
-fn find(state: &Shared, key: &str) -> Result<Option<Item<SettingValue>>, ApiError> {
+fn find(state: &ApiState, key: &str) -> Result<Option<Item<SettingValue>>, ApiError> {
     Ok(state.all::<SettingValue>()?.into_iter().find(|kept| kept.object.name == key))
 }
 
 async fn read(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(key): Path<String>,
 ) -> Result<Json<bool>, ApiError> {
     let found = find(&state, &key)?.ok_or_else(|| ApiError::no_such("setting", &key))?;
@@ -78,7 +78,7 @@ async fn read(
 }
 
 async fn set(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<TenantSettingCreationRequest>,
 ) -> Result<Json<TenantSettingCreationResponse>, ApiError> {

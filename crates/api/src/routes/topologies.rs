@@ -13,10 +13,10 @@ use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
 use spec::TOPOLOGY;
 use view::{Object, View};
 
-use crate::Shared;
+use crate::ApiState;
 
 /// The routes of network topologies.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let (all, one) =
         ("/api/v1/network-topologies", "/api/v1/network-topologies/{networkTopologyId}");
     let count_all = "/api/v1/network-topologies/count";
@@ -34,14 +34,14 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     routes.into_iter().map(|route| route.of("NetworkTopologies").rows::<NetworkTopology, _>())
 }
 
-fn all(state: &Shared) -> Vec<NetworkTopology> {
+fn all(state: &ApiState) -> Vec<NetworkTopology> {
     let (view, context) = (state.control.view(), state.context());
     let all = view.objects.all(TOPOLOGY);
     all.iter().map(|one| convert::network_topology(one, &view, &context)).collect()
 }
 
 async fn list(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     query: ListQuery,
 ) -> Result<Json<TopologiesPage>, ApiError> {
     let all = all(&state);
@@ -51,7 +51,7 @@ async fn list(
 }
 
 async fn count(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
     query.count(all(&state).iter(), state.now())
@@ -63,7 +63,7 @@ fn find(view: &View, id: &str) -> Result<Arc<Object>, ApiError> {
 }
 
 async fn read(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
 ) -> Result<Json<NetworkTopology>, ApiError> {
     let view = state.control.view();
@@ -71,7 +71,7 @@ async fn read(
 }
 
 async fn create(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<NetworkTopologyCreateRequest>,
 ) -> Result<Created<NetworkTopology>, ApiError> {
@@ -83,7 +83,7 @@ async fn create(
 }
 
 async fn delete(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, ApiError> {

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use http_kit::ApiError;
 use http_kit::openapi::{Description, Output, any};
 
-use crate::Shared;
+use crate::ApiState;
 
 /// Operations of a family, and what to use instead of them.
 struct Missing {
@@ -344,7 +344,7 @@ async fn refuse(Extension(instead): Extension<&'static str>) -> NotServed {
 }
 
 /// Routes of the unimplemented operations, for every caller with a token.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     MISSING.iter().flat_map(|missing| {
         missing.operations.lines().filter_map(|line| {
             let mut words = line.split_whitespace();

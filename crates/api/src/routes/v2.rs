@@ -22,13 +22,13 @@ use serde_json::Value;
 use view::{Phase, WorkloadView};
 
 use super::workload_kinds::{asked_for, changed, source};
-use crate::Shared;
+use crate::ApiState;
 
 /// Longest manifest.
 const MANIFEST_BYTES_MAX: usize = 64 << 10;
 
 /// The routes of workloads that are manifests.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let (all, one) = ("/api/v2/workloads", "/api/v2/workloads/{workloadId}");
     let of = Resource::Workloads;
     let about = "Submits a manifest of Kubernetes: a pod, a job, a job of a training \
@@ -78,7 +78,7 @@ fn given(manifest: Option<Value>, encoded: Option<String>) -> Result<Option<Valu
 }
 
 async fn create(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Body(request): Body<WorkloadV2CreateRequest>,
@@ -98,7 +98,7 @@ async fn create(
 }
 
 /// The workload with this id, if it was submitted as a manifest.
-async fn submitted(state: &Shared, id: &str) -> Result<Arc<WorkloadView>, ApiError> {
+async fn submitted(state: &ApiState, id: &str) -> Result<Arc<WorkloadView>, ApiError> {
     let found = find_workload(&state.control, id).await?;
     if found.spec.manifest.is_some() {
         return Ok(found);
@@ -108,7 +108,7 @@ async fn submitted(state: &Shared, id: &str) -> Result<Arc<WorkloadView>, ApiErr
 }
 
 async fn read(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
 ) -> Result<Json<WorkloadV2GetResponse>, ApiError> {
     let view = submitted(&state, &id).await?;
@@ -123,7 +123,7 @@ async fn read(
 }
 
 async fn delete(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Accepted<WorkloadV2>, ApiError> {
@@ -134,7 +134,7 @@ async fn delete(
 
 /// As in Kubernetes, what runs cannot be made into something else.
 async fn update(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<WorkloadV2UpdateRequest>,

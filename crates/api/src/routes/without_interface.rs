@@ -6,14 +6,14 @@ use http_kit::Html;
 use units::markup;
 
 use super::download;
-use crate::Shared;
+use crate::ApiState;
 
 /// There is no web interface that could have one.
 pub(crate) const DIGEST: &str = "";
 
 /// The page for a person, at the root.
 pub(super) fn at(
-    server: &Shared,
+    server: &ApiState,
     headers: &HeaderMap,
     (path, by_person): (&str, bool),
 ) -> Option<Response> {

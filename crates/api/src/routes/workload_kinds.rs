@@ -5,7 +5,7 @@ use std::sync::Arc;
 use access::{Caller, Route, Where, find_of_kind, resource_of};
 use api_types::{
     CreationRequest, HttpResponse, InferenceUpdateRequest, SOURCE_HEADER, TypedWorkload,
-    WorkloadSpec as Asked,
+    WorkloadSpec as RequestedSpec,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{Path, State as FromState};
@@ -16,7 +16,7 @@ use http_kit::{Accepted, ApiError, Body};
 use spec::{WorkloadKind, WorkloadSpec};
 use view::{Scope, WorkloadView};
 
-use crate::Shared;
+use crate::ApiState;
 use assets::{compose, take_secrets};
 use policy::Policies;
 
@@ -81,7 +81,7 @@ macro_rules! routes {
 }
 
 /// The routes of all kinds.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let trainings = routes!(
         WorkloadKind::Training, "trainings", "Trainings", "training", "Training1",
         create: "create_training1", "TrainingCreationRequest", change: "TrainingUpdateRequest"
@@ -108,7 +108,7 @@ pub(super) fn source(headers: &HeaderMap) -> String {
 }
 
 pub(super) async fn create(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
@@ -125,7 +125,7 @@ pub(super) async fn create(
 /// Project and specification of a creation, with assets, template and policies, if the caller may
 /// create it.
 pub(super) async fn asked_for(
-    state: &Shared,
+    state: &ApiState,
     caller: &Caller,
     kind: WorkloadKind,
     mut request: CreationRequest,
@@ -140,12 +140,12 @@ pub(super) async fn asked_for(
     let project_id = access::project_id("projectId", &request.project_id)?;
     caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
     // A request is large, and callers hold it in theirs.
-    Box::pin(comes_to(state, kind, request, asker)).await
+    Box::pin(project_and_spec(state, kind, request, asker)).await
 }
 
 /// Project and specification of a creation, for a caller with permission.
-pub(super) async fn comes_to(
-    state: &Shared,
+pub(super) async fn project_and_spec(
+    state: &ApiState,
     kind: WorkloadKind,
     mut request: CreationRequest,
     asker: convert::Submitter,
@@ -155,7 +155,7 @@ pub(super) async fn comes_to(
     let policies = Policies::around(&state.policy, kind, Scope::Project(project_id))?;
     add(&mut uses, policies.fill(&mut request)?);
     convert::fill_master(&mut request)?;
-    judge(&policies, &request)?;
+    check_policies(&policies, &request)?;
     if let Some(spec) = &request.spec {
         assets::must_exist(state, project_id, spec)?;
     }
@@ -179,16 +179,16 @@ pub(super) async fn comes_to(
     let secrets = secrets.iter().chain(master.iter().flatten());
     add(&mut uses, secrets.map(|secret| secret.object.clone()));
     spec.uses = uses;
-    assets::settle(state, &asker, project_id, &mut spec).await?;
+    assets::resolve_mounts(state, &asker, project_id, &mut spec).await?;
     Ok((project_id, spec))
 }
 
 /// Rejects a request that the rules do not allow; parameter servers follow the rules of the master.
-fn judge(policies: &Policies, request: &CreationRequest) -> Result<(), ApiError> {
-    policies.judge(request)?;
+fn check_policies(policies: &Policies, request: &CreationRequest) -> Result<(), ApiError> {
+    policies.check(request)?;
     let Some(servers) = &request.parameter_servers else { return Ok(()) };
     let alike = convert::with_servers_as_master(request, servers);
-    policies.judge_as(&alike, "parameterServers").map_err(convert::of_the_servers)
+    policies.check_as(&alike, "parameterServers").map_err(convert::of_the_servers)
 }
 
 /// Adds objects to the list of objects whose values are used.
@@ -200,12 +200,12 @@ pub(super) fn add(uses: &mut Vec<String>, more: impl IntoIterator<Item = String>
     }
 }
 
-pub(super) fn accepted(state: &Shared, view: &WorkloadView) -> Answer {
+pub(super) fn accepted(state: &ApiState, view: &WorkloadView) -> Answer {
     Ok(Accepted(convert::typed(view, &state.context())))
 }
 
 pub(super) async fn read(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(kind): Extension<WorkloadKind>,
     Path(id): Path<String>,
 ) -> Result<Json<TypedWorkload>, ApiError> {
@@ -213,7 +213,7 @@ pub(super) async fn read(
 }
 
 async fn update(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -231,13 +231,13 @@ async fn update(
 /// Changes a workload that exists. A policy rejects only violations that the workload did not have
 /// before.
 pub(super) async fn changed(
-    state: &Shared,
+    state: &ApiState,
     caller: &Caller,
     view: &WorkloadView,
-    asked: Asked,
+    asked: RequestedSpec,
 ) -> Result<Arc<WorkloadView>, ApiError> {
     let now = convert::typed(view, &state.context());
-    let as_request = |spec: &Asked| CreationRequest {
+    let as_request = |spec: &RequestedSpec| CreationRequest {
         name: now.name.clone(),
         project_id: now.project_id.clone(),
         spec: Some(spec.clone()),
@@ -251,13 +251,13 @@ pub(super) async fn changed(
     let change = convert::change(asked, &after)?;
     let policies =
         Policies::around(&state.policy, view.spec.kind, Scope::Project(view.project_id))?;
-    policies.judge_change(&as_request(&now.spec), &as_request(&after))?;
+    policies.check_change(&as_request(&now.spec), &as_request(&after))?;
     let control = state.asked_by(caller);
     Ok(control.update_workload(&caller.subject, view.id, change).await?)
 }
 
 pub(super) async fn delete(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -268,7 +268,7 @@ pub(super) async fn delete(
 }
 
 async fn suspend(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -279,7 +279,7 @@ async fn suspend(
 }
 
 async fn resume(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

@@ -23,7 +23,7 @@ use units::Instant;
 use uuid::Uuid;
 use view::{Event, SharedMap, View, WorkloadView};
 
-use crate::Shared;
+use crate::ApiState;
 use crate::archived::Selected;
 use crate::list_order::Ordered;
 
@@ -31,7 +31,7 @@ use crate::list_order::Ordered;
 const BATCH_BYTES_MAX: usize = 64 << 10;
 
 /// The routes of workloads of every type.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let of = Resource::Workloads;
     let all = "/api/v1/workloads";
     // A published quickstart lists by POST with an empty body (curl --data '').
@@ -99,7 +99,7 @@ type Workloads = SharedMap<Uuid, Arc<WorkloadView>>;
 
 /// The workloads of a list: the living, or the deleted ones.
 async fn listed<'a>(
-    state: &Shared,
+    state: &ApiState,
     view: &'a View,
     query: &ListQuery,
 ) -> Result<Cow<'a, Workloads>, ApiError> {
@@ -131,7 +131,7 @@ fn in_order<'a>(
 }
 
 async fn list(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Written<WorkloadsPage>, ApiError> {
@@ -191,7 +191,7 @@ fn in_memory(
 }
 
 async fn list_by_post(
-    state: FromState<Shared>,
+    state: FromState<ApiState>,
     caller: Extension<Caller>,
     query: ListQuery,
     request: Request,
@@ -205,7 +205,7 @@ async fn list_by_post(
 }
 
 async fn count(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
@@ -222,7 +222,7 @@ async fn count(
 }
 
 async fn read(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
 ) -> Result<Json<Workload>, ApiError> {
     let found = find_workload(&state.control, &id).await?;
@@ -231,7 +231,7 @@ async fn read(
 
 /// A workload as the wire shows it, with how far it is as a training.
 fn shown(
-    state: &Shared,
+    state: &ApiState,
     found: &WorkloadView,
     view: &View,
     context: &convert::Context,
@@ -262,7 +262,7 @@ fn check_batch(ids: &[String]) -> Result<(), ApiError> {
 }
 
 async fn batch(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     Body(batch): Body<WorkloadBatch, BATCH_BYTES_MAX>,
 ) -> Result<Json<BatchResponse>, ApiError> {
@@ -284,7 +284,12 @@ async fn batch(
     Ok(Json(response))
 }
 
-async fn act(state: &Shared, caller: &Caller, what: BatchAction, id: &str) -> Result<(), ApiError> {
+async fn act(
+    state: &ApiState,
+    caller: &Caller,
+    what: BatchAction,
+    id: &str,
+) -> Result<(), ApiError> {
     let workload = find_workload(&state.control, id).await?;
     let action = if what == BatchAction::Delete { Delete } else { Update };
     caller.must_to_workload(action, resource_of(workload.spec.kind), &workload)?;
@@ -301,7 +306,7 @@ fn pods_page(
     rows: &[PodRow],
     view: &View,
     query: &ListQuery,
-    state: &Shared,
+    state: &ApiState,
 ) -> Result<Json<PodsPage>, ApiError> {
     let context = state.context();
     let (page, next) = query.page(query.matching(rows.iter(), context.now)?);
@@ -331,7 +336,7 @@ fn field_of_workload(field: &str) -> Option<&str> {
 /// Passes on the pods of archived workloads that the caller may see and a query may select, some at
 /// a time.
 async fn each_archived_pod(
-    state: &Shared,
+    state: &ApiState,
     view: &View,
     caller: &Caller,
     query: &ListQuery,
@@ -347,7 +352,7 @@ async fn each_archived_pod(
 
 /// The pods in memory that the caller may see.
 async fn every_pod(
-    state: &Shared,
+    state: &ApiState,
     view: &View,
     caller: &Caller,
     query: &ListQuery,
@@ -357,7 +362,7 @@ async fn every_pod(
 }
 
 async fn all_pods(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<PodsPage>, ApiError> {
@@ -375,7 +380,7 @@ async fn all_pods(
 }
 
 async fn count_pods(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
@@ -391,7 +396,7 @@ async fn count_pods(
 }
 
 async fn pods(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
     query: ListQuery,
 ) -> Result<Json<PodsPage>, ApiError> {
@@ -411,7 +416,7 @@ async fn pods(
 
 /// The page of a workload's events, read from the log; a deleted workload's are there as well.
 async fn log_page(
-    state: &Shared,
+    state: &ApiState,
     id: &str,
     query: &ListQuery,
 ) -> Result<(Vec<Event>, Option<u64>), ApiError> {
@@ -437,7 +442,7 @@ async fn log_page(
 }
 
 async fn events(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
     query: QueryParameters<OrderedPage>,
 ) -> Result<Json<EventsPage>, ApiError> {
@@ -448,7 +453,7 @@ async fn events(
 }
 
 async fn history(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<ApiState>,
     Path(id): Path<String>,
     query: QueryParameters<Page>,
 ) -> Result<Json<HistoryPage>, ApiError> {

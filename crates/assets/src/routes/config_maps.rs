@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use spec::CONFIG_MAP;
 use view::{Object, Scope};
 
-use super::Shared;
+use super::AssetsState;
 
 const OF: Resource = Resource::ConfigMapAssets;
 /// Texts in a body are longer than their content, because of escapes.
@@ -26,7 +26,7 @@ const BODY_BYTES_MAX: usize = 4 * CONFIG_MAP_BYTES_MAX;
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    AssetsState: FromRef<S>,
 {
     let all = "/elastane/v1/projects/{projectId}/config-maps";
     let one = "/elastane/v1/projects/{projectId}/config-maps/{name}";
@@ -56,11 +56,11 @@ impl Family for ConfigMapData {
 }
 
 /// The project of an address.
-fn scope(state: &Shared, project: &str) -> Result<Scope, ApiError> {
+fn scope(state: &AssetsState, project: &str) -> Result<Scope, ApiError> {
     state.project(access::project_id("projectId", project)?)
 }
 
-fn find(state: &Shared, scope: Scope, name: &str) -> Result<Arc<Object>, ApiError> {
+fn find(state: &AssetsState, scope: Scope, name: &str) -> Result<Arc<Object>, ApiError> {
     let found = state.control.view().objects.named(CONFIG_MAP, scope, name).cloned();
     found.ok_or_else(|| ApiError::no_such("config map", name))
 }
@@ -83,7 +83,7 @@ fn shown(object: &Object) -> ConfigMap {
 }
 
 async fn list(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Path(project): Path<String>,
 ) -> Result<Json<ConfigMaps>, ApiError> {
     let scope = scope(&state, &project)?;
@@ -95,7 +95,7 @@ async fn list(
 }
 
 async fn read(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Path((project, name)): Path<(String, String)>,
 ) -> Result<Json<ConfigMap>, ApiError> {
     let scope = scope(&state, &project)?;
@@ -103,7 +103,7 @@ async fn read(
 }
 
 async fn set_one(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     Path((project, name)): Path<(String, String)>,
     Body(ConfigMapBody { data }): Body<ConfigMapBody, BODY_BYTES_MAX>,
@@ -118,7 +118,7 @@ async fn set_one(
 }
 
 async fn delete(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     Path((project, name)): Path<(String, String)>,
 ) -> Result<NoContent, ApiError> {

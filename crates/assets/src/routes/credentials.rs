@@ -14,7 +14,7 @@ use http_kit::{Accepted, ApiError, Body};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Shared;
+use super::AssetsState;
 use super::kinds::{delete, find, list, mixed, read, wanted};
 use crate::{self as assets, AssetQuery, Credential, Stored};
 
@@ -51,7 +51,7 @@ macro_rules! kind {
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    AssetsState: FromRef<S>,
 {
     let access_keys = kind!(
         AccessKeySpec, "access-key", "access key of a store", "AccessKey",
@@ -90,7 +90,7 @@ where
 }
 
 async fn create<S: Credential>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AssetCreation<S>>,
 ) -> Result<Accepted<Asset<S>>, ApiError> {
@@ -103,7 +103,7 @@ async fn create<S: Credential>(
 }
 
 async fn update<S: Credential>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<CredentialUpdate<S>>,
@@ -131,7 +131,7 @@ async fn update<S: Credential>(
 }
 
 async fn list_all(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     query: AssetQuery,
 ) -> Result<Json<MixedAssetList>, ApiError> {
@@ -147,7 +147,7 @@ async fn list_all(
 /// In this list a specification lies in a field of its kind.
 fn add<S: Credential>(
     to: &mut Vec<(u64, Value)>,
-    state: &Shared,
+    state: &AssetsState,
     caller: &Caller,
     query: &AssetQuery,
 ) -> Result<(), ApiError> {

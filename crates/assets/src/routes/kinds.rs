@@ -13,7 +13,7 @@ use http_kit::openapi::{delete as del, get, post, put};
 use http_kit::{Accepted, ApiError, Body, Page, QueryParameters};
 use serde_json::Value;
 
-use super::Shared;
+use super::AssetsState;
 use crate::data::each_data_source;
 use crate::{self as assets, AssetQuery, AssetSpec, OneAssetQuery, Stored, Usage};
 
@@ -71,7 +71,7 @@ macro_rules! kind {
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    AssetsState: FromRef<S>,
 {
     let compute = kind!(
         Compute "ComputeAssetSpec", "compute", "Compute", "compute resource", "Compute",
@@ -98,7 +98,7 @@ where
 fn data_sources<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    AssetsState: FromRef<S>,
 {
     let nfs = kind!(
         NfsAssetSpec "NFSAssetSpec", "datasource/nfs", "NFS", "NFS data source", "NFS",
@@ -153,7 +153,7 @@ where
 }
 
 async fn create<S: AssetSpec>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AssetCreation<S>>,
 ) -> Result<Accepted<Asset<S>>, ApiError> {
@@ -164,7 +164,7 @@ async fn create<S: AssetSpec>(
 
 /// Assets of a kind that a query selects, with their numbers in order of creation.
 pub(super) fn wanted<S: AssetSpec>(
-    state: &Shared,
+    state: &AssetsState,
     caller: &Caller,
     query: &AssetQuery,
 ) -> Result<Vec<(u64, Asset<S>)>, ApiError> {
@@ -183,7 +183,7 @@ pub(super) fn wanted<S: AssetSpec>(
 }
 
 pub(super) async fn list<S: AssetSpec>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     query: AssetQuery,
 ) -> Result<Json<AssetList<S>>, ApiError> {
@@ -192,7 +192,7 @@ pub(super) async fn list<S: AssetSpec>(
 }
 
 async fn list_data_sources(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     query: AssetQuery,
 ) -> Result<Json<MixedAssetList>, ApiError> {
@@ -206,7 +206,7 @@ async fn list_data_sources(
 
 fn add<S: AssetSpec>(
     to: &mut Vec<(u64, Value)>,
-    state: &Shared,
+    state: &AssetsState,
     caller: &Caller,
     query: &AssetQuery,
 ) -> Result<(), ApiError> {
@@ -222,7 +222,7 @@ pub(super) fn mixed(mut all: Vec<(u64, Value)>) -> Json<MixedAssetList> {
 
 /// The asset with this id, if the caller may see it.
 pub(super) fn find<S: AssetSpec>(
-    state: &Shared,
+    state: &AssetsState,
     caller: &Caller,
     id: &str,
 ) -> Result<Item<Stored<S>>, ApiError> {
@@ -232,7 +232,7 @@ pub(super) fn find<S: AssetSpec>(
 }
 
 pub(super) async fn read<S: AssetSpec>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: OneAssetQuery,
@@ -244,7 +244,7 @@ pub(super) async fn read<S: AssetSpec>(
 }
 
 async fn history<S: AssetSpec>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: QueryParameters<Page>,
@@ -256,7 +256,7 @@ async fn history<S: AssetSpec>(
 }
 
 async fn update<S: AssetSpec>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<AssetUpdate<S>>,
@@ -279,7 +279,7 @@ async fn update<S: AssetSpec>(
 }
 
 pub(super) async fn delete<S: AssetSpec>(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Accepted<HttpResponse>, ApiError> {

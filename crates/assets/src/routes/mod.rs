@@ -13,13 +13,13 @@ use axum::extract::FromRef;
 
 use crate::Assets;
 
-type Shared = Arc<Assets>;
+type AssetsState = Arc<Assets>;
 
 /// The routes of this crate, for a server that has its state.
 pub fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    AssetsState: FromRef<S>,
 {
     let all = kinds::routes().chain(credentials::routes()).chain(templates::routes());
     all.chain(volumes::routes()).chain(config_maps::routes())

@@ -17,7 +17,7 @@ use http_kit::{Accepted, ApiError, Body, ListQuery, NoContent, parameters, unkno
 use spec::WorkloadKind;
 use utoipa::openapi::schema::Type;
 
-use super::Shared;
+use super::AssetsState;
 use crate::templates::{Template, Values, shown, type_of};
 use crate::{check_description, description_after};
 
@@ -74,7 +74,7 @@ macro_rules! changing {
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    AssetsState: FromRef<S>,
 {
     let all = "/api/v1/workload-templates";
     let free = "/api/v1/workload-templates/name-availability";
@@ -121,7 +121,7 @@ where
 }
 
 /// The templates that the caller may see.
-fn seen(state: &Shared, caller: &Caller) -> Result<Vec<Item<Template>>, ApiError> {
+fn seen(state: &AssetsState, caller: &Caller) -> Result<Vec<Item<Template>>, ApiError> {
     let mut all = state.all::<Template>()?;
     all.retain(|item| caller.sees(Resource::Templates, &item.object));
     Ok(all)
@@ -129,7 +129,7 @@ fn seen(state: &Shared, caller: &Caller) -> Result<Vec<Item<Template>>, ApiError
 
 /// Page of the templates that a list query selects among those of type `of_type`, `None` for all.
 fn page(
-    state: &Shared,
+    state: &AssetsState,
     caller: &Caller,
     query: &ListQuery,
     of_type: Option<WorkloadType>,
@@ -144,7 +144,7 @@ fn page(
 }
 
 async fn list(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<TemplateList>, ApiError> {
@@ -152,7 +152,7 @@ async fn list(
 }
 
 async fn list_of_type(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
@@ -161,7 +161,7 @@ async fn list_of_type(
 }
 
 async fn count(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
@@ -169,7 +169,7 @@ async fn count(
 }
 
 /// The template with this id, if the caller may see it.
-fn any(state: &Shared, caller: &Caller, id: &str) -> Result<Item<Template>, ApiError> {
+fn any(state: &AssetsState, caller: &Caller, id: &str) -> Result<Item<Template>, ApiError> {
     let found = state.one::<Template>(id)?;
     caller.must_see(Resource::Templates, &found.object)?;
     Ok(found)
@@ -177,7 +177,7 @@ fn any(state: &Shared, caller: &Caller, id: &str) -> Result<Item<Template>, ApiE
 
 /// The template with this id, if it is for this kind of workloads.
 fn one(
-    state: &Shared,
+    state: &AssetsState,
     caller: &Caller,
     kind: WorkloadKind,
     id: &str,
@@ -191,7 +191,7 @@ fn one(
 }
 
 async fn find(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<WorkloadTemplate>, ApiError> {
@@ -199,7 +199,7 @@ async fn find(
 }
 
 async fn read(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -208,7 +208,7 @@ async fn read(
 }
 
 async fn create(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<TemplateCreation>,
@@ -227,7 +227,7 @@ async fn create(
 
 /// `PUT`: the values are those of the request.
 async fn update(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -245,7 +245,7 @@ async fn update(
 
 /// `PATCH`: what is left out keeps its value.
 async fn change(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -266,7 +266,7 @@ async fn change(
 
 /// Makes a change to the template as it is then; `values` returns its new values.
 async fn save(
-    state: &Shared,
+    state: &AssetsState,
     caller: &Caller,
     before: &Item<Template>,
     meta: TemplateUpdateMeta,
@@ -288,7 +288,7 @@ async fn save(
 }
 
 async fn delete(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -325,7 +325,7 @@ impl<S: Sync> FromRequestParts<S> for NameQuery {
 }
 
 async fn availability(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     NameQuery(pairs): NameQuery,
 ) -> Result<NoContent, ApiError> {

@@ -11,13 +11,13 @@ use http_kit::{ApiError, NoContent};
 use orchestrator::{VOLUME, VOLUME_ENDING, volume_name};
 use view::{Object, Scope, View};
 
-use super::Shared;
+use super::AssetsState;
 
 /// The routes of volumes.
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    AssetsState: FromRef<S>,
 {
     let (all, one) = ("/elastane/v1/volumes", "/elastane/v1/volumes/{volumeId}");
     let of = Resource::PvcAssets;
@@ -32,7 +32,7 @@ where
 }
 
 async fn list(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
 ) -> Json<Volumes> {
     let view = state.control.view();
@@ -76,7 +76,7 @@ fn shown(object: &Object, view: &View) -> Option<Volume> {
 }
 
 async fn delete(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<AssetsState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, ApiError> {

@@ -25,7 +25,7 @@ use crate::deleted;
 use crate::gpu_watch::ANSWER_WAIT_MS;
 use crate::metrics::{Purpose, Verb};
 use crate::retention::Retention;
-use crate::shared::Shared;
+use crate::shared::ControlState;
 use crate::time::MonotonicClock;
 use idle::Idle;
 use orchestrator::{IdleSince, MEASURE_EVERY_MS, Step};
@@ -41,7 +41,7 @@ const FORGETS_AFTER_STEP_MS: u64 = 86_400_000;
 
 /// Takes samples at a fixed interval.
 pub(crate) struct Meter {
-    shared: Arc<Shared>,
+    shared: Arc<ControlState>,
     clock: Arc<MonotonicClock>,
     /// Total step of the wall clock up to the last sample, in milliseconds.
     stepped_ms: i64,
@@ -68,7 +68,7 @@ struct Last {
 impl Meter {
     /// Reports through `idle` the idle workloads that have a limit. The state has been built.
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<ControlState>,
         clock: Arc<MonotonicClock>,
         idle: watch::Sender<IdleSince>,
         retention: Retention,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Value of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum VariableValue {
     /// Text in the manifest.
     Text(String),
     /// Value of a credential or a config map, which is read when the pod starts.
@@ -19,7 +19,7 @@ pub(super) const EXPANDED_BYTES_MAX: usize = 1 << 20;
 /// The variables of a container that have been read so far.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
-    pub(super) known: BTreeMap<String, Known>,
+    pub(super) known: BTreeMap<String, VariableValue>,
     /// Total size so far, in bytes.
     bytes: Cell<usize>,
 }
@@ -59,11 +59,11 @@ pub(super) fn expand(text: &str, variables: &Variables) -> Result<String, Refuse
         let name = opened.and_then(|after| after.split_once(')'));
         names_end &= opened.is_none() || name.is_some();
         match name.map(|(name, after)| (name, variables.known.get(name), after)) {
-            Some((_, Some(Known::Text(value)), after)) => {
+            Some((_, Some(VariableValue::Text(value)), after)) => {
                 done.push_str(value);
                 rest = after;
             }
-            Some((name, Some(Known::Elsewhere), _)) => {
+            Some((name, Some(VariableValue::Elsewhere), _)) => {
                 return Err(Refused::Elsewhere(name.to_owned()));
             }
             Some((name, None, after)) => {
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn variables_are_replaced_as_in_kubernetes() {
-        let text = |value: &str| Known::Text(value.to_owned());
-        let known = [("A", text("1")), ("B", text("$(A)")), ("C", Known::Elsewhere)];
+        let text = |value: &str| VariableValue::Text(value.to_owned());
+        let known = [("A", text("1")), ("B", text("$(A)")), ("C", VariableValue::Elsewhere)];
         let known = known.map(|(name, value)| (name.to_owned(), value)).into();
         let known = Variables { known, ..Variables::default() };
         for (from, to) in [
@@ -118,12 +118,12 @@ mod tests {
     #[test]
     fn variables_that_name_others_come_to_no_more_than_a_bound() {
         let mut all = Variables::default();
-        all.known.insert("A0".to_owned(), Known::Text("x".repeat(10)));
+        all.known.insert("A0".to_owned(), VariableValue::Text("x".repeat(10)));
         let refused = (0..10).find_map(|at| {
             let text = format!("$(A{at})").repeat(10);
             match expand(&text, &all) {
                 Ok(value) => {
-                    all.known.insert(format!("A{}", at + 1), Known::Text(value));
+                    all.known.insert(format!("A{}", at + 1), VariableValue::Text(value));
                     None
                 }
                 Err(refused) => Some((at, refused)),

@@ -10,7 +10,7 @@ use api_types::{
 use http_kit::ApiError;
 use serde_json::Number;
 
-use super::expand::{EXPANDED_BYTES_MAX, Known, Refused, Variables, expand};
+use super::expand::{EXPANDED_BYTES_MAX, Refused, VariableValue, Variables, expand};
 use super::kinds::{Amount, Container, Meta, Resources, SecurityContext, Template, Variable};
 use super::volumes::storage;
 
@@ -111,8 +111,8 @@ fn environment(
         // In Kubernetes, a variable without a value is empty.
         let value = value.or_else(|| is_here.then(String::new));
         let says = match &value {
-            Some(text) if is_here => Known::Text(text.clone()),
-            _ => Known::Elsewhere,
+            Some(text) if is_here => VariableValue::Text(text.clone()),
+            _ => VariableValue::Elsewhere,
         };
         known.known.insert(name.clone(), says);
         variables.push(EnvironmentVariable {

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use clap::{
     ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 
 use crate::complete::{pools, projects, workloads};
 use crate::intent::{Toleration, WaitCondition};
@@ -48,7 +48,7 @@ pub(crate) struct Cli {
 #[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Project to work in, in place of the default one
-    #[arg(short, long, global = true, value_name = "NAME", add = Known::new(projects))]
+    #[arg(short, long, global = true, value_name = "NAME", add = ArgValueCandidates::new(projects))]
     pub project: Option<String>,
     /// Folder of the local files [default: ~/.runai]
     #[arg(long, global = true, value_name = "DIR")]
@@ -226,7 +226,11 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Names {
     /// Names; a leading word `job` is taken for the kind when more words follow
-    #[arg(value_name = "NAME", required_unless_present = "all", add = Known::new(workloads))]
+    #[arg(
+        value_name = "NAME",
+        required_unless_present = "all",
+        add = ArgValueCandidates::new(workloads),
+    )]
     pub(crate) names: Vec<String>,
     /// All of the project
     #[arg(short = 'A', long, conflicts_with = "names")]
@@ -248,7 +252,7 @@ pub(crate) struct Deletion {
 #[derive(Debug, Args)]
 pub(crate) struct Wait {
     /// Names
-    #[arg(required = true, value_name = "NAME", add = Known::new(workloads))]
+    #[arg(required = true, value_name = "NAME", add = ArgValueCandidates::new(workloads))]
     pub(crate) names: Vec<String>,
     /// Until what
     #[arg(long = "for", value_enum, value_name = "WHAT", default_value = "completed")]
@@ -276,7 +280,7 @@ pub(crate) struct Filter {
 #[derive(Debug, Args)]
 pub(crate) struct Named {
     /// Name
-    #[arg(add = Known::new(workloads))]
+    #[arg(add = ArgValueCandidates::new(workloads))]
     pub(crate) name: String,
     /// Pod of the workload [default: the first that runs]
     #[arg(long)]
@@ -301,7 +305,7 @@ pub(crate) struct Attach {
 #[derive(Debug, Args)]
 pub(crate) struct Open {
     /// Name
-    #[arg(add = Known::new(workloads))]
+    #[arg(add = ArgValueCandidates::new(workloads))]
     pub(crate) name: String,
     /// Port to open [default: the only one]
     #[arg(long, value_name = "NAME|PORT")]
@@ -377,7 +381,7 @@ pub(crate) struct Console {
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
     /// Name
-    #[arg(add = Known::new(workloads))]
+    #[arg(add = ArgValueCandidates::new(workloads))]
     pub(crate) name: String,
     /// Follow the output until the job ends
     #[arg(short, long)]
@@ -426,7 +430,7 @@ pub(crate) struct Exec {
 pub(crate) struct Place {
     /// Node pools it may run in, the best first
     #[arg(long, alias = "node-pool", value_name = "NAME,NAME", value_parser = values::names)]
-    #[arg(add = Known::new(pools))]
+    #[arg(add = ArgValueCandidates::new(pools))]
     pub(crate) node_pools: Vec<Pools>,
     /// Type of node it runs on
     #[arg(long, value_name = "TYPE")]

@@ -1,7 +1,7 @@
 //! Objects other than workloads, as nouns of the second dialect; all have the same verbs.
 
 use clap::{Args, Subcommand};
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 
 use super::v2::Paging;
 use super::{Format, One};
@@ -72,7 +72,7 @@ pub(crate) struct List {
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
     /// Name
-    #[arg(add = Known::new(named_objects))]
+    #[arg(add = ArgValueCandidates::new(named_objects))]
     pub(crate) name: String,
     /// How to print; a list where several have the name.
     #[command(flatten)]

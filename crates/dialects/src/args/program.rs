@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 
 use super::Output;
 use crate::complete::projects;
@@ -14,7 +14,7 @@ pub(crate) enum Config {
     /// Make a project the default one
     Project {
         /// Name of the project
-        #[arg(add = Known::new(projects))]
+        #[arg(add = ArgValueCandidates::new(projects))]
         name: String,
     },
     /// Make a cluster the current one

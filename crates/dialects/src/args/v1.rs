@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 
 use super::deferred::Deferred;
 use super::object_values::variable;
@@ -117,7 +117,7 @@ pub(crate) struct Job {
     #[arg(conflicts_with_all = ["name", "name_flag"])]
     pub(crate) job_name_prefix: Option<String>,
     /// Template for the values that are not given here
-    #[arg(long, value_name = "NAME", add = Known::new(templates))]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(templates))]
     pub(crate) template: Option<String>,
     /// Container image
     #[arg(short, long)]
@@ -258,7 +258,11 @@ pub(crate) enum Listed {
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
     /// `job NAME`, `node [NODE…]`, `template NAME`, or just the name of a job
-    #[arg(required = true, value_name = "job|node|template|NAME", add = Known::new(workloads))]
+    #[arg(
+        required = true,
+        value_name = "job|node|template|NAME",
+        add = ArgValueCandidates::new(workloads),
+    )]
     pub(crate) words: Vec<String>,
     /// How to print.
     #[command(flatten)]
@@ -304,7 +308,7 @@ pub(crate) enum Top {
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
     /// `NAME` or `job NAME`
-    #[arg(required = true, value_name = "NAME", add = Known::new(workloads))]
+    #[arg(required = true, value_name = "NAME", add = ArgValueCandidates::new(workloads))]
     pub(crate) words: Vec<String>,
     /// How to print.
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! The command lines of `elastane user`, `service-account`, `access-key` and `access-rule`.
 
 use clap::{Args, Subcommand};
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 
 use crate::complete;
 use cli_kit::output::Format;
@@ -27,13 +27,13 @@ pub(crate) enum User {
     /// Delete a user with its access rules and access keys; its workloads keep running
     Delete {
         /// E-mail address
-        #[arg(add = Known::new(complete::users))]
+        #[arg(add = ArgValueCandidates::new(complete::users))]
         email: String,
     },
     /// Reset the password of a user, and end its sessions and access keys
     ResetPassword {
         /// E-mail address
-        #[arg(add = Known::new(complete::users))]
+        #[arg(add = ArgValueCandidates::new(complete::users))]
         email: String,
     },
 }
@@ -52,13 +52,13 @@ pub(crate) enum ServiceAccount {
     /// Delete a service account and its access rules
     Delete {
         /// Name
-        #[arg(add = Known::new(complete::service_accounts))]
+        #[arg(add = ArgValueCandidates::new(complete::service_accounts))]
         name: String,
     },
     /// Replace the secret of a service account
     ResetSecret {
         /// Name
-        #[arg(add = Known::new(complete::service_accounts))]
+        #[arg(add = ArgValueCandidates::new(complete::service_accounts))]
         name: String,
     },
 }
@@ -109,10 +109,10 @@ pub(crate) enum AccessRule {
 #[group(required = true, multiple = false)]
 pub(crate) struct Subject {
     /// A user, by e-mail address
-    #[arg(long, value_name = "EMAIL", add = Known::new(complete::users))]
+    #[arg(long, value_name = "EMAIL", add = ArgValueCandidates::new(complete::users))]
     pub(crate) user: Option<String>,
     /// A service account, by name
-    #[arg(long, value_name = "NAME", add = Known::new(complete::service_accounts))]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::service_accounts))]
     pub(crate) service_account: Option<String>,
     /// A group, as the login provider calls it
     #[arg(long, value_name = "GROUP")]
@@ -124,10 +124,10 @@ pub(crate) struct Subject {
 #[group(required = true, multiple = false)]
 pub(crate) struct Scope {
     /// In a project
-    #[arg(long, value_name = "NAME", add = Known::new(complete::projects))]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::projects))]
     pub(crate) project: Option<String>,
     /// In a department and its projects
-    #[arg(long, value_name = "NAME", add = Known::new(complete::departments))]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::departments))]
     pub(crate) department: Option<String>,
     /// In the whole installation
     #[arg(long)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 use cli_kit::parse_number::whole;
 use dialects::key_value;
 
@@ -86,13 +86,13 @@ pub(crate) enum Drill {
     /// Remove a simulated node at once; its pods are lost and start again elsewhere
     NodeRemove {
         /// Name of the node
-        #[arg(add = Known::new(complete::nodes))]
+        #[arg(add = ArgValueCandidates::new(complete::nodes))]
         node: String,
     },
     /// Drain a simulated node, as `elastane node drain` does on any server
     Drain {
         /// Name of the node
-        #[arg(add = Known::new(complete::nodes))]
+        #[arg(add = ArgValueCandidates::new(complete::nodes))]
         node: String,
     },
     /// Make a simulated GPU work again

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use api_types::{NodePatch, ResourcesNodePool, ShareRequest, WorkloadType};
 use clap::Parser as _;
 use dialects::intent::{Intent, Kind, Verb};
-use orchestrator::{Command as Asked, NodeList, OrgChange, Subject, Wanted};
+use orchestrator::{Command as OrchestratorCommand, NodeList, OrgChange, Subject, Wanted};
 use reasons::diagnosis::Change;
 use sched::Policy;
 use sim::machine::Machine;
@@ -85,32 +85,32 @@ impl Server {
         };
         let command = match typed.command {
             Command::Department(Department::Create { name, share }) => {
-                Asked::CreateDepartment { by, spec: org(&name, &share) }
+                OrchestratorCommand::CreateDepartment { by, spec: org(&name, &share) }
             }
             Command::Department(Department::Update { name, share, .. }) => {
                 let change = OrgChange { name: None, ..org("", &share) };
-                Asked::UpdateDepartment { by, id: self.department(&name), change }
+                OrchestratorCommand::UpdateDepartment { by, id: self.department(&name), change }
             }
             Command::Project(Project::Create { name, department, share }) => {
                 let department_id = self.department(&department.unwrap());
-                Asked::CreateProject { by, department_id, spec: org(&name, &share) }
+                OrchestratorCommand::CreateProject { by, department_id, spec: org(&name, &share) }
             }
             Command::Project(Project::Update { name, share, .. }) => {
                 let change = OrgChange { name: None, ..org("", &share) };
-                Asked::UpdateProject { by, id: self.project(&name), change }
+                OrchestratorCommand::UpdateProject { by, id: self.project(&name), change }
             }
             Command::Node(verb) => {
                 let (node, patch, _) = node::changed(verb).unwrap_or_else(|_| panic!("{line}"));
                 let change = convert::node_change(NodePatch { ..patch });
-                Asked::ChangeNode { by, node, change }
+                OrchestratorCommand::ChangeNode { by, node, change }
             }
             Command::Simulate(simulate) => match simulate.drill {
-                Some(Drill::NodeAdd(new)) => Asked::AddNode { by, spec: added(new) },
+                Some(Drill::NodeAdd(new)) => OrchestratorCommand::AddNode { by, spec: added(new) },
                 other => panic!("{line}: {other:?}"),
             },
             Command::NodePool(NodePool::Create { name, label, .. }) => {
                 let spec = PoolSpec { name, settings: PoolSettings::new(Some(label)) };
-                Asked::CreatePool { by, spec }
+                OrchestratorCommand::CreatePool { by, spec }
             }
             other => panic!("{line}: {other:?}"),
         };
@@ -135,18 +135,18 @@ impl Server {
                 let spec = api::workload_asked_for(workload_type, request)?;
                 self.submitted.insert(name.clone(), line.to_owned());
                 let wanted = Box::new(Wanted { spec, runs: Ok(()), strict: false });
-                Asked::Submit { project_id: self.project(&project), wanted }
+                OrchestratorCommand::Submit { project_id: self.project(&project), wanted }
             }
             Intent::Change(change) if change.verb == Verb::Delete => {
                 let names = change.names.unwrap();
                 let [name] = &names[..] else { panic!("{line}") };
-                Asked::Delete { by, id: self.workload(&project, name).id }
+                OrchestratorCommand::Delete { by, id: self.workload(&project, name).id }
             }
             Intent::Update(update) => {
                 let (asked, none) = (dialects::change(&update).spec, Default::default());
                 let change = convert::change(asked, &none).unwrap();
                 let id = self.workload(&project, &update.of.name).id;
-                Asked::UpdateWorkload { by, id, change: Box::new(change) }
+                OrchestratorCommand::UpdateWorkload { by, id, change: Box::new(change) }
             }
             other => panic!("{line}: {other:?}"),
         };

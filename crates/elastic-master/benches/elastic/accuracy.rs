@@ -47,7 +47,9 @@ pub(crate) async fn run(folder: &Path, python: &str, data: &Path) {
         if command.status().is_ok_and(|status| status.success()) {
             compare(&folder.join(library), python, data, (library, example)).await;
         } else {
-            crate::say(&format!("accuracy of {library} is not measured: Python does not have it"));
+            crate::print_line(&format!(
+                "accuracy of {library} is not measured: Python does not have it"
+            ));
         }
     }
 }
@@ -67,7 +69,7 @@ async fn compare(folder: &Path, python: &str, data: &Path, (library, example): (
         line("    least", all.iter().copied().fold(f64::INFINITY, f64::min), "%");
         line("    most", all.iter().copied().fold(0.0, f64::max), "%");
         if killed > 0 {
-            crate::say(&format!("    workers killed in all: {killed}"));
+            crate::print_line(&format!("    workers killed in all: {killed}"));
         }
         means.push(mean);
     }

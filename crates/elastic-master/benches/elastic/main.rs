@@ -213,10 +213,10 @@ fn line(what: &str, value: f64, unit: &str) {
     // Milliseconds and seconds are small here.
     let value =
         if matches!(unit, "s" | "ms") { format!("{value:.2}") } else { format!("{value:.1}") };
-    say(&format!("{what:<48} {value:>10} {unit}"));
+    print_line(&format!("{what:<48} {value:>10} {unit}"));
 }
 
-fn say(text: &str) {
+fn print_line(text: &str) {
     writeln!(std::io::stdout().lock(), "{text}").expect("printed");
 }
 
@@ -242,7 +242,7 @@ fn main() {
         runtime.block_on(pushes(&at(&parameters.to_string()), parameters, count));
         let encrypted = at(&format!("{parameters}-encrypted"));
         encrypt(&encrypted);
-        say("the same with --tls:");
+        print_line("the same with --tls:");
         runtime.block_on(pushes(&encrypted, parameters, count));
     }
     runtime.block_on(rows::run(&at("rows")));

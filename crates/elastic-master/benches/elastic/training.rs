@@ -43,7 +43,7 @@ pub(crate) fn python() -> Option<String> {
     command.args(["-c", "import elastane.worker, sklearn"]).stderr(Stdio::null());
     let has_all = command.status().is_ok_and(|status| status.success());
     if !has_all {
-        crate::say(NEEDS);
+        crate::print_line(NEEDS);
     }
     has_all.then_some(python)
 }
@@ -209,7 +209,7 @@ impl Training {
             None
         } else {
             let (pod, child) = self.workers.remove(0);
-            self.tell(Event::PodLeaves(PodLeaves { pod, within_ms: 30_000 })).await;
+            self.send_event(Event::PodLeaves(PodLeaves { pod, within_ms: 30_000 })).await;
             Some(child)
         };
         let version = self.version().await;
@@ -230,10 +230,10 @@ impl Training {
         child.kill().expect("killed");
         child.wait().expect("gone");
         let reason = LeaveReason::Preempted.into();
-        self.tell(Event::PodGone(PodGone { pod, reason, message: String::new() })).await;
+        self.send_event(Event::PodGone(PodGone { pod, reason, message: String::new() })).await;
     }
 
-    async fn tell(&mut self, event: Event) {
+    async fn send_event(&mut self, event: Event) {
         self.master.tell(TellRequest { event: Some(event) }).await.expect("told");
     }
 
@@ -323,7 +323,7 @@ pub(crate) fn sums(python: &str) {
             let seconds: serde_json::Value = serde_json::from_slice(&output.stdout).expect(&said);
             for how in ["ring", "gloo"] {
                 let Some(seconds) = seconds[how].as_f64() else {
-                    crate::say("Gloo is not measured: this Python has no PyTorch");
+                    crate::print_line("Gloo is not measured: this Python has no PyTorch");
                     continue;
                 };
                 let name = format!("sum of {floats} floats, {workers} workers, {how}");

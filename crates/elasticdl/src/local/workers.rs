@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
 use crate::job::Job;
-use crate::progress::{self, say};
+use crate::progress::{self, print_line};
 
 /// Maximum time in which workers return their tasks after Ctrl-C; after that, or a second Ctrl-C,
 /// they are killed.
@@ -101,7 +101,7 @@ impl<'a> Workers<'a> {
         if status.success() || status.code() == Some(LEFT) {
             return Ok(());
         }
-        self.tell(Event::PodGone(PodGone {
+        self.send_event(Event::PodGone(PodGone {
             pod: pod.clone(),
             reason: LeaveReason::Unspecified.into(),
             message: String::new(),
@@ -109,7 +109,7 @@ impl<'a> Workers<'a> {
         .await;
         let all = self.job.relaunches.saturating_mul(self.job.workers);
         if self.again < all {
-            say(&format!("{pod} has failed ({status}); another begins"));
+            print_line(&format!("{pod} has failed ({status}); another begins"));
             self.again += 1;
             return self.start();
         }
@@ -117,7 +117,7 @@ impl<'a> Workers<'a> {
             let text = format!("all workers have failed, {pod} last ({status})");
             return Err(Error::Failed(text));
         }
-        say(&format!("{pod} has failed ({status}); the others go on"));
+        print_line(&format!("{pod} has failed ({status}); the others go on"));
         Ok(())
     }
 
@@ -146,7 +146,7 @@ impl<'a> Workers<'a> {
         status.is_ok_and(|status| status.into_inner().saved)
     }
 
-    async fn tell(&self, event: Event) {
+    async fn send_event(&self, event: Event) {
         let Some(mut master) = progress::master(self.place.address, self.place.token_file) else {
             return;
         };
@@ -160,7 +160,7 @@ impl<'a> Workers<'a> {
     pub(super) async fn leave(&mut self) -> Result<(), Error> {
         let within_ms = u64::try_from(LEAVE_MAX.as_millis()).unwrap_or(u64::MAX);
         for pod in self.running.keys().cloned().collect::<Vec<_>>() {
-            self.tell(Event::PodLeaves(PodLeaves { pod, within_ms })).await;
+            self.send_event(Event::PodLeaves(PodLeaves { pod, within_ms })).await;
         }
         while !self.running.is_empty() {
             self.ended().await?;
@@ -203,7 +203,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::parse::{Asked, parse};
+    use crate::parse::{Invocation, parse};
 
     /// True if a process runs and is not a zombie.
     fn is_alive(id: &str) -> bool {
@@ -227,7 +227,7 @@ mod tests {
         let argv = ["elasticdl", "local", "train", "--job_name=j", "--training_data=/d"];
         let argv = argv.into_iter().map(OsString::from);
         let argv: Vec<_> = argv.chain([format!("--job_command={line}").into()]).collect();
-        let Asked::Local(form, values) = parse(&argv).expect("flags").asked else {
+        let Invocation::Local(form, values) = parse(&argv).expect("flags").asked else {
             panic!("it is not local");
         };
         let job = Job::new(form, &values, folder.path()).expect("a job");

@@ -15,7 +15,7 @@ fn parsed(line: &str) -> Result<Parsed, String> {
 fn job(line: &str) -> (Form, Values, Vec<String>) {
     let Parsed { asked, notes, .. } = parsed(line).expect(line);
     match asked {
-        Asked::Job(form, values) => (form, values, notes),
+        Invocation::Job(form, values) => (form, values, notes),
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -141,22 +141,22 @@ fn what_has_no_meaning_here_is_said_by_its_name() {
 fn the_other_commands_are_understood() {
     let asked = |line: &str| parsed(line).expect(line).asked;
     assert!(
-        matches!(asked("zoo init --base_image=x"), Asked::ZooInit(of) if of.text("base_image") == "x")
+        matches!(asked("zoo init --base_image=x"), Invocation::ZooInit(of) if of.text("base_image") == "x")
     );
     assert!(matches!(
         asked("local predict --job_name=j --prediction_data=/p --checkpoint_dir_for_init=/c"),
-        Asked::Local(Form::Predict, of) if of.text("prediction_data") == "/p"
+        Invocation::Local(Form::Predict, of) if of.text("prediction_data") == "/p"
     ));
-    assert!(matches!(asked("local train --job_name=j"), Asked::Local(Form::Train, _)));
+    assert!(matches!(asked("local train --job_name=j"), Invocation::Local(Form::Train, _)));
     assert!(refusal("local fly").contains("fly"));
-    assert!(matches!(asked("zoo build . --image=a:b"), Asked::ZooBuild(at, _) if at == "."));
-    assert!(matches!(asked("zoo push a:b"), Asked::ZooPush(image) if image == "a:b"));
-    assert!(matches!(asked("jobs"), Asked::Own(Own::Jobs { .. })));
+    assert!(matches!(asked("zoo build . --image=a:b"), Invocation::ZooBuild(at, _) if at == "."));
+    assert!(matches!(asked("zoo push a:b"), Invocation::ZooPush(image) if image == "a:b"));
+    assert!(matches!(asked("jobs"), Invocation::Own(Own::Jobs { .. })));
     assert!(matches!(
         asked("pods -l elasticdl_job_name=j"),
-        Asked::Own(Own::Pods { selector: Some(of), .. }) if of == "elasticdl_job_name=j"
+        Invocation::Own(Own::Pods { selector: Some(of), .. }) if of == "elasticdl_job_name=j"
     ));
-    let Asked::Own(Own::Master { flags }) = asked("master --port 1 --x=y") else {
+    let Invocation::Own(Own::Master { flags }) = asked("master --port 1 --x=y") else {
         panic!("no master");
     };
     assert_eq!(flags, ["--port", "1", "--x=y"]);

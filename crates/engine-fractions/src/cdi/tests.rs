@@ -162,7 +162,7 @@ fn parts_that_other_commands_made_in_the_folder_are_added_up() {
     made(top.path(), &["a=simulated:16GiB:8GiB"]).expect("less than before");
     made(top.path(), &["b=simulated:16GiB:8GiB"]).expect("all of it");
     // The memory of a real GPU is the driver's to say.
-    let real = Part::parse(&format!("c={GPU}:50GiB")).expect("a part");
+    let real = CdiDevice::parse(&format!("c={GPU}:50GiB")).expect("a part");
     let fits =
         |whole| check_room(std::slice::from_ref(&real), &top.path().join("parts"), |_| whole);
     fits(None).expect("it is not known");
@@ -201,7 +201,7 @@ fn a_part_can_be_of_several_gpus() {
 #[test]
 fn a_part_of_a_gpu_in_mig_mode_is_refused_however_its_uuid_is_written() {
     let uuid = "GPU-abcdef01-0101-0101-0101-010101010101";
-    let part = Part::parse("c=GPU-ABCDEF01-0101-0101-0101-010101010101:1GiB").expect("a part");
+    let part = CdiDevice::parse("c=GPU-ABCDEF01-0101-0101-0101-010101010101:1GiB").expect("a part");
     let mut gpu = gpu::Gpu {
         index: 3,
         uuid: uuid.to_owned(),

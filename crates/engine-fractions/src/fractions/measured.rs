@@ -150,6 +150,7 @@ impl Fractions {
         let may_grow = fraction.limits.iter().filter(|limit| limit.most() > limit.bytes);
         self.divide(may_grow.map(|limit| limit.gpu.as_str()));
         let mut runs = open(&self.runs);
-        runs.get_mut(&key).map_or_else(Vec::new, |run| run.judge(over, self.over, Instant::now()))
+        runs.get_mut(&key)
+            .map_or_else(Vec::new, |run| run.record_excess(over, self.over, Instant::now()))
     }
 }

@@ -23,11 +23,11 @@ fn stubborn(keys: &BTreeSet<String>) -> BTreeSet<String> {
 }
 
 /// The shared state of an engine in a folder.
-fn shared_over(root: &Path) -> (Shared, UnboundedReceiver<Observation>) {
+fn shared_over(root: &Path) -> (LocalEngineState, UnboundedReceiver<Observation>) {
     let paths = Paths { root: root.to_owned() };
     make_dir(&paths.runs()).expect("created");
     let images = ImageTable::new(Path::new("/no/such/program"));
-    let shared = Shared::new(paths, "/no/such/program".into(), images, BTreeMap::new());
+    let shared = LocalEngineState::new(paths, "/no/such/program".into(), images, BTreeMap::new());
     let seen = shared.observations.stream();
     (shared, seen)
 }

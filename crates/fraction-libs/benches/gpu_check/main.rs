@@ -77,7 +77,7 @@ struct Table {
 }
 
 impl Table {
-    fn say(
+    fn run_check(
         &mut self,
         what: &str,
         check: impl FnOnce(&Check) -> Result<Outcome> + Send + 'static,
@@ -118,32 +118,36 @@ fn run((check, patience): (Check, Duration)) -> Result<bool> {
     watch::adopt_daemons()?;
     let folder = check.folder.path().to_owned();
     let mut table = Table { check: Arc::new(check), patience, failures: 0, stuck: None };
-    table.say("what a context takes", Check::measure_context)?;
-    table.say("nvidia-smi shows half, preloaded", |check| check.smi(Way::Preload))?;
-    table.say("nvidia-smi shows half, by proxies", |check| check.smi(Way::Proxies))?;
-    table.say("half is granted and more refused, preloaded", |check| check.limit(Way::Preload))?;
-    table.say("half is granted and more refused, by proxies", |check| check.limit(Way::Proxies))?;
-    table.say("every class of memory is refused beyond half", Check::classes)?;
-    table.say("pitched memory, arrays and mipmaps count", Check::small_classes)?;
-    table.say("memory of another process is its own", Check::shared_memory)?;
-    table.say("functions are found at one address", Check::addresses)?;
-    table.say("two processes share a limit; one is killed", Check::kill)?;
-    table.say("what is granted is what the driver shows", Check::accuracy)?;
-    table.say("a launch and a graph of 100 cost no more", Check::launches)?;
-    table.say("what a program alone does in 10 s", Check::measure_whole)?;
+    table.run_check("what a context takes", Check::measure_context)?;
+    table.run_check("nvidia-smi shows half, preloaded", |check| check.smi(Way::Preload))?;
+    table.run_check("nvidia-smi shows half, by proxies", |check| check.smi(Way::Proxies))?;
+    table.run_check("half is granted and more refused, preloaded", |check| {
+        check.limit(Way::Preload)
+    })?;
+    table.run_check("half is granted and more refused, by proxies", |check| {
+        check.limit(Way::Proxies)
+    })?;
+    table.run_check("every class of memory is refused beyond half", Check::classes)?;
+    table.run_check("pitched memory, arrays and mipmaps count", Check::small_classes)?;
+    table.run_check("memory of another process is its own", Check::shared_memory)?;
+    table.run_check("functions are found at one address", Check::addresses)?;
+    table.run_check("two processes share a limit; one is killed", Check::kill)?;
+    table.run_check("what is granted is what the driver shows", Check::accuracy)?;
+    table.run_check("a launch and a graph of 100 cost no more", Check::launches)?;
+    table.run_check("what a program alone does in 10 s", Check::measure_whole)?;
     for shares in [[50, 50], [30, 70], [10, 90]] {
         let what = format!("shares {}/{} by leases", shares[0], shares[1]);
-        table.say(&what, move |check| check.shares(shares))?;
+        table.run_check(&what, move |check| check.shares(shares))?;
     }
-    table.say("a strict share of 30 alone on the device", Check::strict)?;
-    table.say("MPS together with the library", Check::mps)?;
+    table.run_check("a strict share of 30 alone on the device", Check::strict)?;
+    table.run_check("MPS together with the library", Check::mps)?;
     for [what, module, allocator, script] in FRAMEWORKS {
-        table.say(what, move |check| check.python(module, allocator, script))?;
+        table.run_check(what, move |check| check.python(module, allocator, script))?;
     }
-    table.say("PyTorch, a launch and a step cost no more", Check::python_times)?;
-    table.say("without LD_PRELOAD, by proxies", Check::without_preload)?;
-    table.say("without the pages of its run", Check::without_pages)?;
-    table.say("with a cleared environment, by variables", Check::without_variables)?;
+    table.run_check("PyTorch, a launch and a step cost no more", Check::python_times)?;
+    table.run_check("without LD_PRELOAD, by proxies", Check::without_preload)?;
+    table.run_check("without the pages of its run", Check::without_pages)?;
+    table.run_check("with a cleared environment, by variables", Check::without_variables)?;
     for (how, option, preloaded) in
         [("deepbind", "RTLD_DEEPBIND", true), ("namespace", "dlmopen", false)]
     {
@@ -151,12 +155,12 @@ fn run((check, patience): (Check, Duration)) -> Result<bool> {
             [(Way::Proxies, "by proxies", true), (Way::Preload, "preloaded", preloaded)]
         {
             let what = format!("the driver loaded with {option}, {name}");
-            table.say(&what, move |check| check.apart(how, way, refused))?;
+            table.run_check(&what, move |check| check.apart(how, way, refused))?;
         }
     }
-    table.say("with an own copy of the driver, preloaded", Check::own_copy)?;
+    table.run_check("with an own copy of the driver, preloaded", Check::own_copy)?;
     for (what, why) in LEFT_OUT {
-        table.say(what, move |_| Ok(Untried(why.to_owned())))?;
+        table.run_check(what, move |_| Ok(Untried(why.to_owned())))?;
     }
     writeln!(std::io::stdout(), "{} failed", table.failures)?;
     // A check that goes on keeps what would do it.

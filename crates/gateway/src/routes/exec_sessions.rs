@@ -16,7 +16,7 @@ use http_kit::{ApiError, ConnectionPermit, Switched, parameters};
 use utoipa::openapi::schema::Type;
 use view::WorkloadView;
 
-use super::Shared;
+use super::GatewayState;
 use crate::exec_sessions::{self, SessionPermit, Why};
 
 /// Terminals are not larger than this.
@@ -29,7 +29,7 @@ const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    GatewayState: FromRef<S>,
 {
     let all = [
         get(
@@ -80,7 +80,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
 
 /// An admitted session in a pod.
 struct AdmittedSession {
-    gateway: Shared,
+    gateway: GatewayState,
     caller: Caller,
     workload: Arc<WorkloadView>,
     slot: SessionPermit,
@@ -89,7 +89,7 @@ struct AdmittedSession {
 
 impl AdmittedSession {
     async fn new(
-        gateway: Shared,
+        gateway: GatewayState,
         caller: Caller,
         id: &str,
         upgrade: Upgrade,
@@ -132,7 +132,7 @@ impl AdmittedSession {
 type Leaving = std::pin::Pin<Box<dyn Future<Output = Why> + Send>>;
 
 async fn exec(
-    FromState(gateway): FromState<Shared>,
+    FromState(gateway): FromState<GatewayState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Exec { pod, what }: Exec,
@@ -147,7 +147,7 @@ async fn exec(
 }
 
 async fn attach(
-    FromState(gateway): FromState<Shared>,
+    FromState(gateway): FromState<GatewayState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Attach { pod, stdin, terminal }: Attach,
@@ -161,7 +161,7 @@ async fn attach(
 }
 
 async fn port_forward(
-    FromState(gateway): FromState<Shared>,
+    FromState(gateway): FromState<GatewayState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Port { pod, port }: Port,
@@ -175,7 +175,7 @@ async fn port_forward(
 
 /// Parameters of all sessions.
 #[derive(Default)]
-struct Asked {
+struct SessionParameters {
     pod: Option<String>,
     command: Vec<String>,
     stdin: bool,
@@ -186,7 +186,7 @@ struct Asked {
     port: Option<u16>,
 }
 
-impl Asked {
+impl SessionParameters {
     /// Reads the parameters named in `known`; others are an error.
     fn read(uri: &Uri, known: &[&str]) -> Result<Self, ApiError> {
         let mut asked = Self::default();
@@ -268,12 +268,12 @@ impl<S: Sync> FromRequestParts<S> for Exec {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let known = ["columns", "command", "pod", "rows", "stdin", "term", "tty"];
-        let asked = Asked::read(&parts.uri, &known)?;
+        let asked = SessionParameters::read(&parts.uri, &known)?;
         if asked.command.first().is_none_or(String::is_empty) {
             return Err(ApiError::field("command", "say which program to run"));
         }
         let terminal = asked.terminal();
-        let Asked { pod, command, stdin, term, .. } = asked;
+        let SessionParameters { pod, command, stdin, term, .. } = asked;
         let env = term.map(|term| ("TERM".to_owned(), term)).into_iter().collect();
         Ok(Self { pod, what: ExecSpec { command, stdin, terminal, env } })
     }
@@ -296,7 +296,8 @@ impl<S: Sync> FromRequestParts<S> for Attach {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let asked = Asked::read(&parts.uri, &["columns", "pod", "rows", "stdin", "tty"])?;
+        let asked =
+            SessionParameters::read(&parts.uri, &["columns", "pod", "rows", "stdin", "tty"])?;
         let terminal = asked.terminal();
         Ok(Self { pod: asked.pod, stdin: asked.stdin, terminal })
     }
@@ -319,7 +320,7 @@ impl<S: Sync> FromRequestParts<S> for Port {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let asked = Asked::read(&parts.uri, &["pod", "port"])?;
+        let asked = SessionParameters::read(&parts.uri, &["pod", "port"])?;
         let port = asked.port.ok_or_else(|| ApiError::field("port", "say which, 1 to 65535"))?;
         Ok(Self { pod: asked.pod, port })
     }

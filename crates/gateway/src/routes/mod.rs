@@ -10,13 +10,13 @@ use axum::extract::FromRef;
 
 use crate::Gateway;
 
-type Shared = Arc<Gateway>;
+type GatewayState = Arc<Gateway>;
 
 /// The routes of this crate, for a server that has its state.
 pub fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    GatewayState: FromRef<S>,
 {
     let all = exec_sessions::routes().chain(tickets::routes());
     all.map(|route| route.of("Elastane"))

@@ -9,14 +9,14 @@ use axum::{Extension, Json};
 use http_kit::openapi::post;
 use http_kit::{ApiError, Body};
 
-use super::Shared;
+use super::GatewayState;
 use crate::ticket_issue;
 
 /// The routes.
 pub(super) fn routes<S>() -> [Route<S>; 2]
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    GatewayState: FromRef<S>,
 {
     let path = "/elastane/v1/workloads/{workloadId}/websocket-tickets";
     let about = "A ticket by which a page opens a WebSocket of a workload; good once, for a minute";
@@ -27,7 +27,7 @@ where
 fn route<S>() -> Route<S>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    GatewayState: FromRef<S>,
 {
     let path = "/elastane/v1/workloads/{workloadId}/tickets";
     let about =
@@ -36,7 +36,7 @@ where
 }
 
 async fn create(
-    FromState(gateway): FromState<Shared>,
+    FromState(gateway): FromState<GatewayState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<TicketRequest>,
@@ -49,7 +49,7 @@ async fn create(
 }
 
 async fn create_for_socket(
-    FromState(gateway): FromState<Shared>,
+    FromState(gateway): FromState<GatewayState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<WebSocketTicket>, ApiError> {

@@ -23,7 +23,7 @@ use utoipa::openapi::schema::Type as SchemaType;
 use uuid::Uuid;
 use view::{Scope, View};
 
-use super::{Listed, Shared};
+use super::{IamState, Listed};
 use crate::Iam;
 use crate::rules::{AccessRule, group_key};
 use crate::subjects::{ServiceAccount, User};
@@ -41,7 +41,7 @@ const GROUP_BYTES_MAX: usize = 200;
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    IamState: FromRef<S>,
 {
     let all = "/api/v1/authorization/access-rules";
     let one = "/api/v1/authorization/access-rules/{accessRuleId}";
@@ -100,7 +100,7 @@ pub(super) fn scope_wire(iam: &Iam, view: &View, scope: Scope) -> (ScopeType, St
     }
 }
 
-fn wire(iam: &Shared, view: &View, rule: &Item<AccessRule>) -> Wire {
+fn wire(iam: &IamState, view: &View, rule: &Item<AccessRule>) -> Wire {
     let object = &rule.object;
     let (scope_type, scope_id, scope_name) = scope_wire(iam, view, object.scope);
     let subject_type = match Principal::from_str(&object.owner) {
@@ -234,7 +234,7 @@ impl<S: Sync> FromRequestParts<S> for RulesQuery {
 
 impl RulesQuery {
     /// True if a rule is one of those that the older parameters leave.
-    fn has(&self, rule: &Wire, iam: &Shared) -> bool {
+    fn has(&self, rule: &Wire, iam: &IamState) -> bool {
         let is_own = |id: &String| *id == iam.control.cluster().uuid.to_string();
         self.subjects.as_ref().is_none_or(|any| any.contains(&rule.subject_id))
             && self.updated_from.is_none_or(|from| rule.updated_at.0 >= from)
@@ -243,14 +243,14 @@ impl RulesQuery {
 }
 
 /// Rules that the caller may see and the query selects.
-fn asked_for(iam: &Shared, caller: &Caller, query: &RulesQuery) -> Result<Vec<Wire>, ApiError> {
+fn asked_for(iam: &IamState, caller: &Caller, query: &RulesQuery) -> Result<Vec<Wire>, ApiError> {
     let mut all = seen(iam, caller)?;
     all.retain(|rule| query.has(rule, iam));
     Ok(all)
 }
 
 /// The rules that the caller may see.
-fn seen(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, ApiError> {
+fn seen(iam: &IamState, caller: &Caller) -> Result<Vec<Wire>, ApiError> {
     let view = iam.control.view();
     let all = iam.all::<AccessRule>()?;
     let seen = all
@@ -261,7 +261,7 @@ fn seen(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, ApiError> {
 }
 
 /// The rules of the caller itself and its groups.
-fn of_caller(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, ApiError> {
+fn of_caller(iam: &IamState, caller: &Caller) -> Result<Vec<Wire>, ApiError> {
     let view = iam.control.view();
     let mut subjects: Vec<String> = caller.groups.iter().map(|group| group_key(group)).collect();
     subjects.push(caller.principal.to_string());
@@ -270,7 +270,7 @@ fn of_caller(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, ApiError> {
     Ok(own.map(|rule| wire(iam, &view, rule)).collect())
 }
 
-fn page(iam: &Shared, all: &[Wire], query: &ListQuery) -> Result<AccessRulesPage, ApiError> {
+fn page(iam: &IamState, all: &[Wire], query: &ListQuery) -> Result<AccessRulesPage, ApiError> {
     let rows = query.matching(all.iter(), iam.now())?;
     let display_records = rows.len() as u64;
     let (page, _) = query.page(rows);
@@ -279,7 +279,7 @@ fn page(iam: &Shared, all: &[Wire], query: &ListQuery) -> Result<AccessRulesPage
 }
 
 async fn list(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     query: RulesQuery,
 ) -> Result<Json<AccessRulesPage>, ApiError> {
@@ -287,7 +287,7 @@ async fn list(
 }
 
 async fn count(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     query: RulesQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
@@ -295,7 +295,7 @@ async fn count(
 }
 
 async fn own(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<MeAccessRulesResponse>, ApiError> {
@@ -304,7 +304,7 @@ async fn own(
 }
 
 async fn count_own(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
@@ -313,7 +313,7 @@ async fn count_own(
 
 /// The rule with this id, if the caller may do this to it.
 fn find(
-    iam: &Shared,
+    iam: &IamState,
     caller: &Caller,
     action: auth::Action,
     id: &str,
@@ -324,7 +324,7 @@ fn find(
 }
 
 async fn read(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Wire>, ApiError> {
@@ -333,7 +333,7 @@ async fn read(
 }
 
 async fn remove(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, ApiError> {
@@ -343,7 +343,7 @@ async fn remove(
 }
 
 /// Refuses to delete a rule that is not there or not the caller's to delete.
-fn removable(iam: &Shared, caller: &Caller, id: &str) -> Result<(), ApiError> {
+fn removable(iam: &IamState, caller: &Caller, id: &str) -> Result<(), ApiError> {
     let rule = find(iam, caller, Delete, id)?;
     let role = Role::by_id(rule.body.role_id);
     if role.is_some_and(|role| !caller.may_give(role, rule.object.scope)) {
@@ -353,7 +353,7 @@ fn removable(iam: &Shared, caller: &Caller, id: &str) -> Result<(), ApiError> {
 }
 
 async fn batch(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AccessRulesBatchFields>,
 ) -> Result<Json<BatchResponse>, ApiError> {
@@ -383,7 +383,7 @@ fn check_size(field: &str, size: usize) -> Result<(), ApiError> {
 }
 
 async fn batch_create(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AccessRulesBatchCreateFields>,
 ) -> Result<Json<AccessRulesBatchCreateResponse>, ApiError> {
@@ -414,7 +414,7 @@ async fn batch_create(
 }
 
 async fn create(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AccessRuleCreationFields>,
 ) -> Result<Created<Wire>, ApiError> {
@@ -422,7 +422,7 @@ async fn create(
 }
 
 async fn make(
-    iam: &Shared,
+    iam: &IamState,
     caller: &Caller,
     request: AccessRuleCreationFields,
 ) -> Result<Wire, ApiError> {
@@ -450,7 +450,7 @@ async fn make(
 }
 
 /// The scope that a request names.
-fn scope(iam: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, ApiError> {
+fn scope(iam: &IamState, request: &AccessRuleCreationFields) -> Result<Scope, ApiError> {
     let id = request.scope_id.as_str();
     let cluster = iam.control.cluster().uuid.to_string();
     if let Some(other) = request.cluster_id.as_ref().filter(|id| **id != cluster) {
@@ -479,7 +479,7 @@ fn scope(iam: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, ApiE
 }
 
 /// Refuses a group where no login provider is configured. A group has no owner.
-fn check_group(iam: &Shared, request: &AccessRuleCreationFields) -> Result<String, ApiError> {
+fn check_group(iam: &IamState, request: &AccessRuleCreationFields) -> Result<String, ApiError> {
     if iam.login_provider.is_none() {
         let why = "groups come from a login provider, and there is none; name users, or start the \
                    server with --oidc-issuer";
@@ -494,7 +494,7 @@ fn check_group(iam: &Shared, request: &AccessRuleCreationFields) -> Result<Strin
 }
 
 /// The owner that a request names as its subject, by id or name.
-fn subject(iam: &Shared, request: &AccessRuleCreationFields) -> Result<String, ApiError> {
+fn subject(iam: &IamState, request: &AccessRuleCreationFields) -> Result<String, ApiError> {
     let asked = request.subject_id.as_str();
     let kind = match request.subject_type {
         SubjectType::User => User::KIND,

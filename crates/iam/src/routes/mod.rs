@@ -16,7 +16,7 @@ use axum::extract::FromRef;
 
 use crate::Iam;
 
-type Shared = Arc<Iam>;
+type IamState = Arc<Iam>;
 
 /// Marker: this crate defines how its resources are listed.
 struct Listed;
@@ -25,7 +25,7 @@ struct Listed;
 pub fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    IamState: FromRef<S>,
 {
     let all = token::routes()
         .chain(session::routes())

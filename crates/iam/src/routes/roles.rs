@@ -14,13 +14,13 @@ use http_kit::openapi::{get, post};
 use http_kit::{ApiError, Body, NoParameters};
 use view::Scope;
 
-use super::Shared;
+use super::IamState;
 
 /// Routes of roles and permissions; all callers may read them.
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    IamState: FromRef<S>,
 {
     let all = "/api/v1/authorization/roles";
     let one = "/api/v1/authorization/roles/{roleIdPath}";
@@ -50,7 +50,7 @@ fn permission(resource: Resource, allowed: impl Fn(Action) -> bool) -> Permissio
     }
 }
 
-fn wire(iam: &Shared, role: &Role) -> Wire {
+fn wire(iam: &IamState, role: &Role) -> Wire {
     let at = iam.control.cluster().created_at.into();
     let all = Resource::ALL.iter();
     let permissions =
@@ -69,12 +69,12 @@ fn wire(iam: &Shared, role: &Role) -> Wire {
     }
 }
 
-async fn roles(FromState(iam): FromState<Shared>, _: NoParameters) -> Json<Vec<Wire>> {
+async fn roles(FromState(iam): FromState<IamState>, _: NoParameters) -> Json<Vec<Wire>> {
     Json(ROLES.iter().map(|role| wire(&iam, role)).collect())
 }
 
 async fn role(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Path(id): Path<String>,
 ) -> Result<Json<Wire>, ApiError> {
     let found = id.parse().ok().and_then(Role::by_id);
@@ -86,7 +86,7 @@ async fn permissions(_: NoParameters) -> Json<Vec<Permission>> {
 }
 
 async fn permitted_scopes(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<GetPermittedScopesRequest>,
 ) -> Result<Json<PermittedScopesActions>, ApiError> {
@@ -113,7 +113,12 @@ async fn permitted_scopes(
 }
 
 /// The widest scopes that allow it.
-fn permitted(iam: &Shared, caller: &Caller, action: Action, resource: Resource) -> PermittedScopes {
+fn permitted(
+    iam: &IamState,
+    caller: &Caller,
+    action: Action,
+    resource: Resource,
+) -> PermittedScopes {
     let may = |scope| caller.may(action, resource, scope);
     let none = PermittedScopes::default();
     if may(Scope::Tenant) {

@@ -18,7 +18,7 @@ use http_kit::{ApiError, Body, Created, Done, NoContent, NoParameters, parameter
 use utoipa::openapi::schema::Type;
 use view::Scope;
 
-use super::Shared;
+use super::IamState;
 use super::users::{bare_name, reads_logins, taken};
 use crate::subjects::{AccessKey, ClientSecret, ServiceAccount};
 
@@ -29,7 +29,7 @@ const NAME_BYTES_MAX: usize = 100;
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    IamState: FromRef<S>,
 {
     accounts_routes().chain(keys_routes())
 }
@@ -37,7 +37,7 @@ where
 fn accounts_routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    IamState: FromRef<S>,
 {
     let (all, one) = ("/api/v1/service-accounts", "/api/v1/service-accounts/{serviceAccountId}");
     let secret = "/api/v1/service-accounts/{serviceAccountId}/secret";
@@ -79,7 +79,7 @@ where
 fn keys_routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    IamState: FromRef<S>,
 {
     let (all, one) = ("/api/v1/access-keys", "/api/v1/access-keys/{accessKeyId}");
     let secret = "/api/v1/access-keys/{accessKeyId}/secret";
@@ -149,7 +149,7 @@ fn seen(caller: &Caller, account: Wire) -> Wire {
 }
 
 async fn accounts(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     _: NoParameters,
 ) -> Result<Json<Vec<Wire>>, ApiError> {
@@ -159,7 +159,7 @@ async fn accounts(
 }
 
 async fn account(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Wire>, ApiError> {
@@ -168,7 +168,7 @@ async fn account(
 }
 
 async fn create_account(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<ServiceAccountCreationRequest>,
 ) -> Result<Created<ServiceAccountPostResponse>, ApiError> {
@@ -187,7 +187,7 @@ async fn create_account(
 
 /// Switches a service account on or off; its tokens end at once.
 async fn patch_account(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<ServiceAccountPatchRequest>,
@@ -204,7 +204,7 @@ async fn patch_account(
 }
 
 async fn delete_account(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, ApiError> {
@@ -214,7 +214,7 @@ async fn delete_account(
 
 /// A new secret; the old one and its tokens end at once.
 async fn regenerate_account(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<RegeneratedSecret>, ApiError> {
@@ -250,14 +250,14 @@ fn owner(caller: &Caller) -> Result<String, ApiError> {
 }
 
 /// One of the caller's own keys. A key of another owner gives the error of a missing key.
-fn own_key(iam: &Shared, caller: &Caller, id: &str) -> Result<Item<AccessKey>, ApiError> {
+fn own_key(iam: &IamState, caller: &Caller, id: &str) -> Result<Item<AccessKey>, ApiError> {
     let owner = owner(caller)?;
     let found = iam.one::<AccessKey>(id)?;
     if found.object.owner == owner { Ok(found) } else { Err(ApiError::no_such("access-key", id)) }
 }
 
 async fn own_keys(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     _: NoParameters,
 ) -> Result<Json<AccessKeys>, ApiError> {
@@ -269,7 +269,7 @@ async fn own_keys(
 }
 
 async fn key(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<WireKey>, ApiError> {
@@ -278,7 +278,7 @@ async fn key(
 }
 
 async fn create_key(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<ServiceAccountCreationRequest>,
 ) -> Result<Created<AccessKeyPostResponse>, ApiError> {
@@ -298,7 +298,7 @@ async fn create_key(
 }
 
 async fn delete_key(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, ApiError> {
@@ -309,7 +309,7 @@ async fn delete_key(
 
 /// A new secret; the old one and its tokens end at once.
 async fn regenerate_key(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<RegeneratedSecret>, ApiError> {
@@ -325,7 +325,7 @@ async fn regenerate_key(
 
 /// Everybody's keys, for administrators.
 async fn all_keys(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     wanted: KeyQuery,
 ) -> Result<Json<AccessKeys>, ApiError> {
     let logins = iam.logins()?;
@@ -371,7 +371,7 @@ impl<S: Sync> FromRequestParts<S> for KeyQuery {
 }
 
 async fn delete_any_key(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, ApiError> {

@@ -22,7 +22,7 @@ use units::Instant;
 use view::Scope;
 
 use super::access_rules::scope_wire;
-use super::{Shared, token::OPEN_BODY_BYTES_MAX};
+use super::{IamState, token::OPEN_BODY_BYTES_MAX};
 use crate::Iam;
 use crate::grant;
 use crate::logins::{wrong, wrong_secret};
@@ -43,7 +43,7 @@ const EVERYWHERE: http_kit::Parameter =
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    IamState: FromRef<S>,
 {
     let begins = "Begins the session of a browser";
     let tells = "Who the caller is and what it may do";
@@ -51,7 +51,7 @@ where
     let link = "Makes a link that logs in, once";
     let all = [
         post(SESSION, "begin_browser_session", begins, begin).open(),
-        get(SESSION, "get_browser_session", tells, tell).own(),
+        get(SESSION, "get_browser_session", tells, read_session).own(),
         delete(SESSION, "end_browser_session", ends, end).own(),
         // The handler checks for which user.
         post(LINKS, "create_login_link", link, make_link).own(),
@@ -82,7 +82,7 @@ impl<T: Output> Output for WithCookie<T> {
 }
 
 async fn begin(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(origin): Extension<Origin>,
     headers: HeaderMap,
     Body(request): Body<SessionRequest, OPEN_BODY_BYTES_MAX>,
@@ -146,8 +146,8 @@ fn given_out(user: &User) -> Option<String> {
     user.secrets.password.as_ref().map(PasswordHash::fingerprint)
 }
 
-async fn tell(
-    FromState(iam): FromState<Shared>,
+async fn read_session(
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<WithCookie<Json<SessionInfo>>, ApiError> {
@@ -205,7 +205,7 @@ fn rights(iam: &Iam, caller: &Caller) -> Vec<SessionRight> {
 }
 
 async fn end(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     asked: QueryParameters<HowMuch>,
     headers: HeaderMap,
@@ -225,7 +225,7 @@ async fn end(
 }
 
 async fn make_link(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Body(request): Body<LinkRequest>,

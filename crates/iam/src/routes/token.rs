@@ -13,7 +13,7 @@ use http_kit::{
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::Type;
 
-use super::Shared;
+use super::IamState;
 use crate::{Iam, grant, provider};
 
 /// Largest body of those who have no token yet.
@@ -23,7 +23,7 @@ pub(super) const OPEN_BODY_BYTES_MAX: usize = 64 << 10;
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    IamState: FromRef<S>,
 {
     let about_v2 = "A token for credentials, in the words of OAuth 2; a form or JSON";
     let tokens = [
@@ -42,7 +42,7 @@ where
 }
 
 async fn grant_token(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(origin): Extension<Origin>,
     Body(request): Body<TokenRequest, OPEN_BODY_BYTES_MAX>,
 ) -> Result<Json<TokenResponse>, ApiError> {
@@ -51,7 +51,7 @@ async fn grant_token(
 
 /// `grant` with the field names of OAuth 2: a form, or JSON.
 async fn grant_v2(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(origin): Extension<Origin>,
     request: Request,
 ) -> Result<Json<OAuth2TokenResponse>, ApiError> {
@@ -66,7 +66,7 @@ async fn grant_v2(
 }
 
 async fn begin_login(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Body(request): Body<LoginRequest, OPEN_BODY_BYTES_MAX>,
 ) -> Result<Json<LoginStart>, ApiError> {
     leads_back(&iam, &request.redirect_uri)?;

@@ -20,7 +20,7 @@ use http_kit::{
 use units::Instant;
 use view::Scope;
 
-use super::{Listed, Shared};
+use super::{IamState, Listed};
 use crate::email::email;
 use crate::limit::Attempt;
 use crate::session::Session;
@@ -30,7 +30,7 @@ use crate::subjects::{AccessKey, User, UserSecrets};
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    IamState: FromRef<S>,
 {
     let (all, one) = ("/api/v1/users", "/api/v1/users/{userId}");
     let of = Resource::Users;
@@ -160,13 +160,13 @@ impl<S: Sync> FromRequestParts<S> for UsersQuery {
     }
 }
 
-fn users(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, ApiError> {
+fn users(iam: &IamState, caller: &Caller) -> Result<Vec<Wire>, ApiError> {
     let logins = iam.logins()?;
     Ok(iam.all::<User>()?.iter().map(|user| seen(caller, wire(&logins, user))).collect())
 }
 
 async fn list(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     UsersQuery(query): UsersQuery,
 ) -> Result<Json<Vec<Wire>>, ApiError> {
@@ -176,7 +176,7 @@ async fn list(
 }
 
 async fn count(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
@@ -184,7 +184,7 @@ async fn count(
 }
 
 async fn read(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Wire>, ApiError> {
@@ -193,7 +193,7 @@ async fn read(
 }
 
 async fn create(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<UserCreationRequest>,
 ) -> Result<Created<UserPostResponse>, ApiError> {
@@ -217,7 +217,7 @@ pub(super) fn taken(name: &str) -> ApiError {
 }
 
 async fn remove(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, ApiError> {
@@ -228,7 +228,7 @@ async fn remove(
 /// Gives a user a new initial password. The old one stops working: the sessions end, and
 /// the access keys, which may have been made with it.
 async fn reset_password(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<TemporaryPassword>, ApiError> {
@@ -248,7 +248,7 @@ async fn reset_password(
 
 /// Ends every session of a user.
 async fn logout(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Done, ApiError> {
@@ -263,7 +263,7 @@ async fn logout(
 
 /// Ends the session that the token belongs to, if it belongs to one; a program has none.
 async fn end_session(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
 ) -> Result<NoContent, ApiError> {
     if let Some(session) = &caller.session {
@@ -274,7 +274,7 @@ async fn end_session(
 
 /// Changes the caller's own password. Sessions and tokens of the old one end, this token as well.
 async fn change_own_password(
-    FromState(iam): FromState<Shared>,
+    FromState(iam): FromState<IamState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<UserChangePasswordRequest>,
 ) -> Result<Json<PasswordChanged>, ApiError> {

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::client::{Asked, Client};
+use crate::client::{ApiRequest, Client};
 use crate::config::{Config, Kubeconfig};
 use crate::error::{Call, Rule, Verb};
 use crate::path::{Kind, Target};
@@ -121,7 +121,7 @@ impl Cluster {
             if cluster.database_up() && cluster.try_up() {
                 return Ok(cluster);
             }
-            assert!(tries < STARTS_MAX, "{}", cluster.said());
+            assert!(tries < STARTS_MAX, "{}", cluster.log_tails());
             cluster.end_all();
             cluster.ports = Ports::free();
         }
@@ -162,7 +162,7 @@ impl Cluster {
     /// # Panics
     /// It does not.
     pub fn up(&self) {
-        assert!(self.try_up(), "{}", self.said());
+        assert!(self.try_up(), "{}", self.log_tails());
     }
 
     /// Compacts the database: every version but the newest is gone.
@@ -192,7 +192,7 @@ impl Cluster {
         let mut made = Value::Null;
         for (target, body) in [(all, account), (token, request)] {
             let call = kind.call(Verb::Create, target);
-            made = client.ask(&Asked::writing(call, kind.path(target), &body)).await.unwrap();
+            made = client.ask(&ApiRequest::writing(call, kind.path(target), &body)).await.unwrap();
         }
         let folder = self.dir.join(name);
         fs::create_dir(&folder).unwrap();
@@ -262,7 +262,7 @@ impl Cluster {
             if answers() {
                 return true;
             }
-            assert!(began.elapsed() < UP_WAIT, "it does not answer: {}", self.said());
+            assert!(began.elapsed() < UP_WAIT, "it does not answer: {}", self.log_tails());
             std::thread::sleep(POLL_PAUSE);
         }
     }
@@ -298,7 +298,7 @@ impl Cluster {
     }
 
     /// The ends of what the servers wrote.
-    fn said(&self) -> String {
+    fn log_tails(&self) -> String {
         let end = |program: &str| {
             let log = fs::read_to_string(self.dir.join(format!("{program}.log")));
             let log = log.unwrap_or_default();
@@ -325,7 +325,7 @@ impl Cluster {
 async fn is_ready(client: &Client) -> bool {
     let (path, group) = ("/readyz".to_owned(), String::new());
     let rule = Rule { verb: Verb::Get, group, resource: path.clone(), namespace: None };
-    client.open(&Asked::reading(Call { rule, name: None }, path)).await.is_ok()
+    client.open(&ApiRequest::reading(Call { rule, name: None }, path)).await.is_ok()
 }
 
 impl Ports {

@@ -13,7 +13,7 @@ use crate::list::UnreadableObject;
 use crate::status::Status;
 use crate::types::{Metadata, Resource};
 
-pub(super) enum Line<R> {
+pub(super) enum WatchLine<R> {
     Applied(R),
     Deleted(R),
     Unreadable(UnreadableObject),
@@ -29,7 +29,7 @@ enum Wire<R> {
     Failed(Status),
 }
 
-impl<R: Resource> Line<R> {
+impl<R: Resource> WatchLine<R> {
     pub(super) fn read(call: &Call, line: &[u8]) -> Result<Self, Error> {
         match serde_json::from_slice::<Wire<R>>(line) {
             Ok(Wire::Applied(object)) => Ok(Self::Applied(object)),

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{say, web};
+use super::{print_line, web};
 
 /// Time between two lines.
 const TELL_EVERY: Duration = Duration::from_secs(1);
@@ -84,7 +84,7 @@ type Outcome = Result<(Duration, String), String>;
 /// Sends requests for ever, and prints their results each second.
 pub(super) fn run(options: &Options) -> Result<Infallible, String> {
     let Options { host, port, path, processes } = options;
-    say(&format!("Simulated: asking http://{host}:{port}{path}, {processes} at a time"))?;
+    print_line(&format!("Simulated: asking http://{host}:{port}{path}, {processes} at a time"))?;
     let (sender, outcomes) = mpsc::channel();
     for _ in 0..*processes {
         let (options, sender) = (options.clone(), sender.clone());
@@ -95,7 +95,7 @@ pub(super) fn run(options: &Options) -> Result<Infallible, String> {
         let since = Instant::now();
         thread::sleep(TELL_EVERY);
         let all: Vec<Outcome> = outcomes.try_iter().collect();
-        say(&told(&all, since.elapsed()))?;
+        print_line(&summary_line(&all, since.elapsed()))?;
     }
 }
 
@@ -120,7 +120,7 @@ fn pod(body: &str) -> String {
     after.split('"').next().unwrap_or_default().to_owned()
 }
 
-fn told(all: &[Outcome], within: Duration) -> String {
+fn summary_line(all: &[Outcome], within: Duration) -> String {
     let well: Vec<_> = all.iter().flatten().collect();
     let pods: BTreeSet<&str> = well.iter().map(|(_, pod)| pod.as_str()).collect();
     let took: Duration = well.iter().map(|(took, _)| *took).sum();
@@ -179,7 +179,7 @@ mod tests {
         let took = |pod: &str| Ok((Duration::from_millis(100), pod.to_owned()));
         let all = [took("a"), took("b"), took("a"), Err("HTTP/1.1 503".to_owned())];
         let line = "1.5 answers per second, 100 ms each, replicas 2, failed 1: HTTP/1.1 503";
-        assert_eq!(told(&all, Duration::from_secs(2)), line);
+        assert_eq!(summary_line(&all, Duration::from_secs(2)), line);
         assert_eq!(pod("{\"pod\":\"svc.1-0\",\"answered\":1}"), "svc.1-0");
     }
 }

@@ -14,7 +14,7 @@ use std::sync::mpsc::Receiver;
 use serde::{Deserialize, Serialize};
 
 use super::Env;
-use crate::checkpoint::{Found, Vault};
+use crate::checkpoint::{LoadedCheckpoint, Vault};
 use crate::options::{self, Options, Parsed};
 use crate::trainer::Trainer;
 use crate::{EXIT_INTERRUPTED, EXIT_USAGE, Ending, complain};
@@ -118,12 +118,12 @@ impl Sweep {
             ..options.clone()
         };
         let head = format!("experiment {experiment}: batch {batch} learning rate {learning_rate}");
-        say(out, &head)?;
+        write_line(out, &head)?;
         // A checkpoint of one trial is none of the whole search.
         let ending = crate::train(&options, stopped, &|_, _| Ok(()), out)
             .map_err(|error| error.to_string())?;
         if ending == Ending::Interrupted {
-            say(out, &format!("experiment {experiment} is left to another pod"))?;
+            write_line(out, &format!("experiment {experiment} is left to another pod"))?;
             return Ok(ending);
         }
         let (pod, accuracy) = (self.pod.clone(), accuracy(&options)?);
@@ -177,13 +177,15 @@ impl Sweep {
 
     fn table(&self, outcomes: &[Outcome], out: &mut impl Write) -> Result<(), String> {
         let all = BATCHES.len() * LEARNING_RATES.len();
-        say(out, &format!("{} of {all} experiments done:", outcomes.len()))?;
+        write_line(out, &format!("{} of {all} experiments done:", outcomes.len()))?;
         for Outcome { experiment, batch, learning_rate, accuracy, pod } in outcomes {
             let what = format!("{experiment:>10}  batch {batch:>3}  learning rate {learning_rate}");
-            say(out, &format!("{what:<46}  accuracy {accuracy:.3}  {pod}"))?;
+            write_line(out, &format!("{what:<46}  accuracy {accuracy:.3}  {pod}"))?;
         }
         let best = outcomes.iter().max_by(|a, b| a.accuracy.total_cmp(&b.accuracy));
-        best.map_or(Ok(()), |best| say(out, &format!("best: experiment {}", best.experiment)))
+        best.map_or(Ok(()), |best| {
+            write_line(out, &format!("best: experiment {}", best.experiment))
+        })
     }
 }
 
@@ -197,9 +199,9 @@ fn accuracy(options: &Options) -> Result<f32, String> {
     let vault = Vault::open(&options.checkpoint_dir).map_err(|error| error.to_string())?;
     let fresh = Trainer::new(options.seed).snapshot();
     match vault.load(&fresh).map_err(|error| error.to_string())? {
-        Found::Snapshot(snapshot) => Ok(Trainer::resume(snapshot).accuracy()),
-        Found::Nothing => Err("the checkpoint is gone".to_owned()),
-        Found::Damaged { why, .. } => Err(format!("the checkpoint is damaged: {why}")),
+        LoadedCheckpoint::Snapshot(snapshot) => Ok(Trainer::resume(snapshot).accuracy()),
+        LoadedCheckpoint::Nothing => Err("the checkpoint is gone".to_owned()),
+        LoadedCheckpoint::Damaged { why, .. } => Err(format!("the checkpoint is damaged: {why}")),
     }
 }
 
@@ -208,7 +210,7 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Str
     move |error| format!("failed to {what} {path}: {error}")
 }
 
-fn say(out: &mut impl Write, line: &str) -> Result<(), String> {
+fn write_line(out: &mut impl Write, line: &str) -> Result<(), String> {
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
         .map_err(|error| format!("no output: {error}"))

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use super::{Env, pod_name, port, say, web};
+use super::{Env, pod_name, port, print_line, web};
 
 /// The default port of the image of the first generation.
 const PORT: u16 = 8888;
@@ -17,7 +17,7 @@ const ANSWER: Duration = Duration::from_millis(100);
 pub(super) fn run(env: Env<'_>) -> Result<Infallible, String> {
     let port = port(env, PORT)?;
     let listener = web::listen(port)?;
-    say(&format!("Simulated: a server without a model, at http://127.0.0.1:{port}/"))?;
+    print_line(&format!("Simulated: a server without a model, at http://127.0.0.1:{port}/"))?;
     let pod = pod_name(env);
     let answered = Mutex::new(0_u64);
     web::serve(&listener, move || {

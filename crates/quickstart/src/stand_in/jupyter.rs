@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Env, port, say, web};
+use super::{Env, port, print_line, web};
 
 /// Port of the image.
 const PORT: u16 = 8888;
@@ -56,8 +56,8 @@ fn stand_in(port: u16) -> Result<Infallible, String> {
     const HOW: &str = "Install it where the server finds programs (`pip install jupyterlab`, with its \
                        folder in the PATH of `elastane up`), delete this workload and submit it again";
     let listener = web::listen(port)?;
-    say(&format!("Simulated: {WHY}. {HOW}."))?;
-    say(&format!("    http://127.0.0.1:{port}/lab?token={}", token()))?;
+    print_line(&format!("Simulated: {WHY}. {HOW}."))?;
+    print_line(&format!("    http://127.0.0.1:{port}/lab?token={}", token()))?;
     let page = format!(
         "<!doctype html>\n<title>No Jupyter</title>\n<h1>No Jupyter here</h1>\n\
          <p>Simulated: {WHY}.</p>\n<p>{HOW}.</p>\n"

@@ -50,7 +50,7 @@ fn ended(result: Result<Infallible, String>) -> ExitCode {
 }
 
 /// Prints a line, at once.
-fn say(line: &str) -> Result<(), String> {
+fn print_line(line: &str) -> Result<(), String> {
     use std::io::Write as _;
     let mut out = std::io::stdout();
     writeln!(out, "{line}")

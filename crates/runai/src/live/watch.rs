@@ -141,7 +141,7 @@ impl Watch {
     pub(super) async fn run(mut self) -> Error {
         let mut error = self.follow().await;
         while error.is_away() {
-            self.tell(Update::Away(error.to_string())).await;
+            self.send_update(Update::Away(error.to_string())).await;
             sleep(TICK).await;
             error = match self.context.renewed().await {
                 Ok(context) => {
@@ -224,7 +224,7 @@ impl Watch {
             let passed = u64::try_from(done.at.elapsed().as_millis()).unwrap_or_default();
             let at = Time(Moment(status.now.0.0.saturating_add(passed)));
             let status = Status { now: at, ..status.clone() };
-            self.tell(Update::Looked(Box::new(status), client.clone())).await;
+            self.send_update(Update::Looked(Box::new(status), client.clone())).await;
         }
         let due = self.lists.map(|done| done.again(LISTS_EVERY));
         if self.there.complete && self.there.unsent {
@@ -232,7 +232,7 @@ impl Watch {
                 self.there.unsent = false;
                 let lists = self.there.lists();
                 self.lists = Some(Done::since(now));
-                self.tell(lists).await;
+                self.send_update(lists).await;
             } else {
                 next = next.min(due.unwrap_or(now));
             }
@@ -241,12 +241,12 @@ impl Watch {
             self.used = Some(now);
             let nodes = self.status.iter().flat_map(|(status, _)| measurable(status));
             let used = measure(&nodes.collect::<Vec<_>>(), &client).await?;
-            self.tell(Update::Used(used)).await;
+            self.send_update(Update::Used(used)).await;
         }
         Ok(next)
     }
 
-    async fn tell(&self, news: Update) {
+    async fn send_update(&self, news: Update) {
         // There is no receiver once the view has ended, and then this ends as well.
         let _ended = self.news.send(news).await;
     }

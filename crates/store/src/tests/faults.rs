@@ -94,7 +94,7 @@ async fn an_ended_session_is_replaced() {
 
 /// A proxy between the store and the server. Once `cut` is set, it closes the connection at the
 /// next COMMIT, before or after the server got it.
-struct Line {
+struct FaultyProxy {
     dir: tempfile::TempDir,
     cut: Arc<AtomicBool>,
 }
@@ -105,7 +105,7 @@ enum Cut {
     After,
 }
 
-impl Line {
+impl FaultyProxy {
     fn new(server: PathBuf, kind: Cut) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(dir.path().join(".s.PGSQL.5432")).unwrap();
@@ -151,7 +151,7 @@ async fn one_batch_over_a_line_that_is_cut(kind: Cut) {
     let Some(server) = PgServer::shared() else { return };
     let direct = server.database().await;
     let socket = Path::new(&server.dir()).join(".s.PGSQL.5432");
-    let line = Line::new(socket, kind);
+    let line = FaultyProxy::new(socket, kind);
     let name = direct.options().get_database().unwrap().to_owned();
     let url = format!("postgres:///{name}?host={}&user=elastane", line.dir.path().display());
     let dir = tempfile::tempdir().unwrap();

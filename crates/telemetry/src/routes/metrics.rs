@@ -17,7 +17,7 @@ use http_kit::openapi::get;
 use spec::WorkloadKind;
 use view::{PoolView, View};
 
-use super::Shared;
+use super::TelemetryState;
 use crate::metrics::{
     MetricsQuery, OfCluster, OfInference, OfNode, OfNodePool, OfOrgUnit, OfPod, OfReplica,
     OfWorkload, Points, measurements, together,
@@ -27,7 +27,7 @@ use crate::metrics::{
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    TelemetryState: FromRef<S>,
 {
     use Resource::{Cluster, Department, Inferences, NodePools, Nodes, Project, Workloads};
     let clusters = "/api/v1/clusters/{clusterUuid}/metrics";
@@ -91,7 +91,7 @@ where
 
 /// Samples of a subject in the time of a query.
 async fn points<F>(
-    state: &Shared,
+    state: &TelemetryState,
     subject: &Subject,
     query: &MetricsQuery<F>,
 ) -> Result<Points, ApiError> {
@@ -100,7 +100,7 @@ async fn points<F>(
 }
 
 async fn series<F>(
-    state: &Shared,
+    state: &TelemetryState,
     subject: &Subject,
     query: &MetricsQuery<F>,
 ) -> Result<Json<MetricsResponse>, ApiError> {
@@ -112,7 +112,7 @@ async fn series<F>(
 type Group = (String, Vec<Subject>);
 
 async fn cluster(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: MetricsQuery<OfCluster>,
@@ -214,7 +214,7 @@ fn grouped(one: MeasurementResponse, group: Option<(&str, &str)>) -> GroupedMeas
 }
 
 async fn node_pool(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Path((cluster, pool)): Path<(String, String)>,
     query: MetricsQuery<OfNodePool>,
 ) -> Result<Json<MetricsResponse>, ApiError> {
@@ -226,7 +226,7 @@ async fn node_pool(
 }
 
 async fn node(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Path(id): Path<String>,
     query: MetricsQuery<OfNode>,
 ) -> Result<Json<MetricsResponse>, ApiError> {
@@ -237,7 +237,7 @@ async fn node(
 }
 
 async fn workload(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Path(id): Path<String>,
     query: MetricsQuery<OfWorkload>,
 ) -> Result<Json<MetricsResponse>, ApiError> {
@@ -250,7 +250,7 @@ async fn workload(
 }
 
 async fn pod(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Path((workload, id)): Path<(String, String)>,
     query: MetricsQuery<OfPod>,
 ) -> Result<Json<MetricsResponse>, ApiError> {
@@ -261,7 +261,7 @@ async fn pod(
 }
 
 async fn inference(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Path(id): Path<String>,
     query: MetricsQuery<OfInference>,
 ) -> Result<Json<MetricsResponse>, ApiError> {
@@ -271,7 +271,7 @@ async fn inference(
 
 /// A replica may be of any revision, and have gone.
 async fn replica(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Path((inference, id)): Path<(String, String)>,
     query: MetricsQuery<OfReplica>,
 ) -> Result<Json<MetricsResponse>, ApiError> {
@@ -284,7 +284,7 @@ async fn replica(
 }
 
 async fn project(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Path(id): Path<String>,
     query: MetricsQuery<OfOrgUnit>,
 ) -> Result<Json<MetricsResponse>, ApiError> {
@@ -295,7 +295,7 @@ async fn project(
 }
 
 async fn department(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Path(id): Path<String>,
     query: MetricsQuery<OfOrgUnit>,
 ) -> Result<Json<MetricsResponse>, ApiError> {

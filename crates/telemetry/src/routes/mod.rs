@@ -12,13 +12,13 @@ use axum::extract::FromRef;
 
 use crate::Telemetry;
 
-type Shared = Arc<Telemetry>;
+type TelemetryState = Arc<Telemetry>;
 
 /// The routes of this crate, for a server that has its state.
 pub fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    TelemetryState: FromRef<S>,
 {
     let all = metrics::routes().chain(telemetry::routes()).chain(usage::routes());
     all.chain([prometheus::route()])

@@ -13,13 +13,13 @@ use http_kit::openapi::get;
 use http_kit::{ApiError, PlainText};
 use view::Scope;
 
-use super::Shared;
+use super::TelemetryState;
 use crate::monitoring::{Format, MetricScope};
 
 pub(super) fn route<S>() -> Route<S>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    TelemetryState: FromRef<S>,
 {
     get("/metrics", "get_gauges", "Metrics as of now, for Prometheus", read)
         .needs(Read, Resource::Nodes, Where::Anywhere)
@@ -27,7 +27,7 @@ where
 }
 
 async fn read(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Extension(caller): Extension<Caller>,
     asked: HeaderMap,
 ) -> Result<(HeaderMap, PlainText), ApiError> {

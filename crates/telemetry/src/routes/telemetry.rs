@@ -17,14 +17,14 @@ use spec::Share;
 use units::{Instant, format_millis};
 use view::{NodeView, Phase, QueueStatus, View, WorkloadView};
 
-use super::Shared;
+use super::TelemetryState;
 use crate::metrics::{TelemetryFamily, TelemetryQuery};
 
 /// The routes of values as of now.
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    TelemetryState: FromRef<S>,
 {
     let paths = [
         "/api/v1/nodes/telemetry",
@@ -188,7 +188,7 @@ fn idle_gpus(node: &NodeView, sample: &Sample) -> Option<u64> {
 }
 
 async fn nodes(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     query: TelemetryQuery<OfNodes>,
 ) -> Result<Json<TelemetryResponse>, ApiError> {
     let (view, sample, context) = (state.control.view(), state.control.sample(), state.context());
@@ -240,7 +240,7 @@ fn wait(workload: &WorkloadView, now: Instant) -> Group {
 }
 
 async fn workloads(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Extension(caller): Extension<Caller>,
     query: TelemetryQuery<OfWorkloads>,
 ) -> Result<Json<TelemetryResponse>, ApiError> {
@@ -392,7 +392,7 @@ impl TelemetryFamily for OfProjects {
 }
 
 async fn projects(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Extension(caller): Extension<Caller>,
     query: TelemetryQuery<OfProjects>,
 ) -> Result<Json<TelemetryResponse>, ApiError> {
@@ -430,7 +430,7 @@ impl TelemetryFamily for OfDepartments {
 }
 
 async fn departments(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Extension(caller): Extension<Caller>,
     query: TelemetryQuery<OfDepartments>,
 ) -> Result<Json<TelemetryResponse>, ApiError> {

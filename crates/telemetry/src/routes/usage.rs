@@ -18,7 +18,7 @@ use units::Instant;
 use utoipa::openapi::schema::Type;
 use view::Scope;
 
-use super::Shared;
+use super::TelemetryState;
 use crate::usage::{UsageGrouping, rows};
 
 const HOUR_MS: u64 = 3_600_000;
@@ -33,7 +33,7 @@ const CURRENCY_BYTES_MAX: usize = 16;
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
-    Shared: FromRef<S>,
+    TelemetryState: FromRef<S>,
 {
     let (all, file) = ("/elastane/v1/usage", "/elastane/v1/usage/csv");
     let prices = "/elastane/v1/usage/prices";
@@ -120,7 +120,11 @@ impl<S: Sync> FromRequestParts<S> for UsageQuery {
     }
 }
 
-async fn usage(state: &Shared, caller: &Caller, query: &UsageQuery) -> Result<GpuUsage, ApiError> {
+async fn usage(
+    state: &TelemetryState,
+    caller: &Caller,
+    query: &UsageQuery,
+) -> Result<GpuUsage, ApiError> {
     let now = state.now();
     let to = query.to.map_or(now, |to| Instant(to.0.div_ceil(HOUR_MS).saturating_mul(HOUR_MS)));
     let to = to.min(now);
@@ -146,7 +150,7 @@ async fn usage(state: &Shared, caller: &Caller, query: &UsageQuery) -> Result<Gp
 }
 
 async fn read(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Extension(caller): Extension<Caller>,
     query: UsageQuery,
 ) -> Result<Json<GpuUsage>, ApiError> {
@@ -154,7 +158,7 @@ async fn read(
 }
 
 async fn download(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Extension(caller): Extension<Caller>,
     query: UsageQuery,
 ) -> Result<Attachment, ApiError> {
@@ -201,19 +205,19 @@ impl Family for StoredPrices {
     const KIND: &'static str = "gpu-prices";
 }
 
-fn prices(state: &Shared) -> Result<Option<Item<StoredPrices>>, ApiError> {
+fn prices(state: &TelemetryState) -> Result<Option<Item<StoredPrices>>, ApiError> {
     Ok(state.all::<StoredPrices>()?.into_iter().next())
 }
 
 async fn read_prices(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     _: NoParameters,
 ) -> Result<Json<GpuPrices>, ApiError> {
     Ok(Json(prices(&state)?.map(|item| item.body.0).unwrap_or_default()))
 }
 
 async fn set_prices(
-    FromState(state): FromState<Shared>,
+    FromState(state): FromState<TelemetryState>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<GpuPrices>,
 ) -> Result<Json<GpuPrices>, ApiError> {

@@ -17,13 +17,13 @@ fn what_is_thrown_away_is_gone_at_once_and_deleted_soon() {
         trash.discard(path).unwrap();
         assert!(!path.exists());
     }
-    trash.settle();
+    trash.wait_until_emptied();
     assert_eq!((fs::read_dir(&own).unwrap().count(), trash.leftovers()), (0, Vec::new()));
     // An administrator may delete the folder.
     fs::remove_dir(&own).unwrap();
     fs::create_dir(&thing).unwrap();
     trash.discard(&thing).unwrap();
-    trash.settle();
+    trash.wait_until_emptied();
     assert!(!thing.exists() && trash.leftovers().is_empty());
 }
 
@@ -34,7 +34,7 @@ fn what_an_earlier_one_left_is_deleted() {
     deep(&dir.path().join("trash/deep"), DEEP);
     let trash = Trash::default();
     trash.add(&dir.path().join("trash")).unwrap();
-    trash.settle();
+    trash.wait_until_emptied();
     assert_eq!(fs::read_dir(dir.path().join("trash")).unwrap().count(), 0);
 }
 
@@ -54,7 +54,7 @@ fn each_file_system_has_a_folder_of_its_own() {
         trash.discard(&folder.path().join("thing")).unwrap();
         assert!(!folder.path().join("thing").exists());
     }
-    trash.settle();
+    trash.wait_until_emptied();
     assert_eq!(trash.leftovers(), []);
 }
 
@@ -67,7 +67,7 @@ fn without_open_files_it_waits() {
     let (own, thing) = (dir.path().join("trash"), dir.path().join("folder"));
     let trash = Trash::default();
     trash.add(&own).unwrap();
-    trash.settle();
+    trash.wait_until_emptied();
     fs::create_dir_all(thing.join("inner")).unwrap();
     limit_open_files(3);
     let mut taken = Vec::new();
@@ -75,12 +75,12 @@ fn without_open_files_it_waits() {
         taken.push(file);
     }
     trash.discard(&thing).unwrap();
-    trash.settle();
+    trash.wait_until_emptied();
     assert!(!thing.exists(), "it is thrown away nevertheless");
     let why = trash.leftovers().into_iter().map(|left| left.why).collect::<Vec<_>>();
     assert!(matches!(&why[..], [Some(why)] if why.contains("open files")), "{why:?}");
     drop(taken);
     trash.wake();
-    trash.settle();
+    trash.wait_until_emptied();
     assert_eq!(trash.leftovers(), []);
 }

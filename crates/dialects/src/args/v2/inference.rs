@@ -2,7 +2,7 @@
 
 use api_types::{ServingPort, ServingPortAccessAuthorizationTypeEnum, ServingPortProtocol};
 use clap::{Args, ValueEnum};
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 
 use super::submit::{Named, What};
 use crate::args::values::{Fields, count, port, positive};
@@ -27,7 +27,7 @@ pub(crate) struct Inference {
 #[derive(Debug, Args)]
 pub(crate) struct Update {
     /// Name
-    #[arg(value_name = "NAME", add = Known::new(workloads))]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(workloads))]
     pub(crate) name: String,
     /// What runs from now on.
     #[command(flatten)]

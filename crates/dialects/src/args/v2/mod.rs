@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::ArgAction::Set;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 
 pub(crate) use distributed::{Distributed, Master, Mpi, OfFramework, PyTorch};
 pub(crate) use inference::{Inference, Serving, Update};
@@ -124,7 +124,7 @@ pub(crate) struct Manifest {
     #[arg(long, value_name = "CATEGORY")]
     pub(crate) category: Option<String>,
     /// Priority, such as high
-    #[arg(long, value_name = "NAME", add = Known::new(priorities))]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(priorities))]
     pub(crate) priority: Option<String>,
     /// Whether it may be preempted
     #[arg(long, value_enum, value_name = "WORD")]
@@ -168,7 +168,7 @@ pub(crate) enum AnyVerb {
 #[derive(Debug, Args)]
 pub(crate) struct Metrics {
     /// Name
-    #[arg(add = Known::new(workloads))]
+    #[arg(add = ArgValueCandidates::new(workloads))]
     pub(crate) name: String,
     /// Period until now, such as 10m or 2h
     #[arg(long, value_name = "DURATION", value_parser = seconds, default_value = "1h")]
@@ -203,7 +203,7 @@ pub(crate) enum ProjectVerb {
     /// Choose the default one
     Set {
         /// Name
-        #[arg(add = Known::new(projects))]
+        #[arg(add = ArgValueCandidates::new(projects))]
         name: String,
     },
     /// Refused: an administrator makes and changes projects
@@ -345,7 +345,7 @@ pub(crate) enum Type {
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
     /// Name
-    #[arg(add = Known::new(workloads))]
+    #[arg(add = ArgValueCandidates::new(workloads))]
     pub(crate) name: String,
     /// How to print.
     #[command(flatten)]

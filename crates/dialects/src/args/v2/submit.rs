@@ -2,7 +2,7 @@
 
 use api_types as wire;
 use clap::{Args, ValueEnum};
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 
 use crate::args::object_values::{data_source, secret_files, secret_variable};
 use crate::args::values::{count, cpu, key_value, portion, positive, seconds, size};
@@ -57,13 +57,13 @@ pub(crate) struct Named {
     #[arg(long, value_name = "PREFIX", conflicts_with = "name")]
     pub(crate) name_prefix: Option<String>,
     /// Template for the values that are not given here
-    #[arg(long, value_name = "NAME", add = Known::new(templates))]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(templates))]
     pub(crate) template: Option<String>,
     /// Environment asset for the values that are not given here
-    #[arg(long, value_name = "NAME", add = Known::new(environments))]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(environments))]
     pub(crate) environment: Vec<String>,
     /// Compute asset for the values that are not given here
-    #[arg(long, value_name = "NAME", add = Known::new(computes))]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(computes))]
     pub(crate) compute: Option<String>,
     /// Data source asset
     #[arg(long, value_name = "type=TYPE,name=NAME", value_parser = data_source)]
@@ -128,7 +128,7 @@ pub(crate) struct What {
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub(crate) termination_grace_period: Option<u64>,
     /// Priority inside the project: very-low, low, medium-low, medium, medium-high, high, very-high
-    #[arg(long, value_name = "NAME", add = Known::new(priorities))]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(priorities))]
     pub(crate) priority: Option<String>,
     /// Whether it may be preempted
     #[arg(long, value_enum, value_name = "WHETHER")]

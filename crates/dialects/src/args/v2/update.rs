@@ -1,7 +1,7 @@
 //! The flags of what can change of a training or a workspace while it exists, as typed.
 
 use clap::Args;
-use clap_complete::engine::ArgValueCandidates as Known;
+use clap_complete::engine::ArgValueCandidates;
 
 use super::submit::Preemptibility;
 use crate::args::values::{Pair, count, pair_or_name, portion, seconds, size};
@@ -11,10 +11,10 @@ use crate::complete::{priorities, workloads};
 #[derive(Debug, Args)]
 pub(crate) struct Change {
     /// Name
-    #[arg(value_name = "NAME", add = Known::new(workloads))]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(workloads))]
     pub(crate) name: String,
     /// Priority inside the project: very-low, low, medium-low, medium, medium-high, high, very-high
-    #[arg(long, value_name = "NAME", add = Known::new(priorities))]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(priorities))]
     pub(crate) priority: Option<String>,
     /// Whether it may be preempted; non-preemptible only while it is suspended or pending
     #[arg(long, value_enum, value_name = "WHETHER")]
