@@ -21,6 +21,10 @@ pub struct InferenceUpdateRequest {
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recreate: Option<bool>,
+    /// Number of the revision whose values are the base of the change; those of the newest if it is
+    /// left out. Without other values the inference goes back to that revision.
+    #[serde(default, rename = "fromRevision", skip_serializing_if = "Option::is_none")]
+    pub from_revision: Option<u32>,
 }
 
 /// A revision of an inference: one version of its specification, and its status.

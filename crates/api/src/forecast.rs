@@ -34,7 +34,7 @@ pub(crate) async fn start_estimate(
     state: &Server,
     workload: &WorkloadView,
 ) -> Result<Option<StartEstimate>, ApiError> {
-    if !workload.waits_for_a_place() {
+    if !waits_whole(workload) {
         return Ok(None);
     }
     let turn = tokio::time::timeout(TURN_WAIT, state.forecasting.clone().acquire_owned()).await;
@@ -43,13 +43,18 @@ pub(crate) async fn start_estimate(
     let stored = state.control.stored_state().await?;
     let (view, id) = (state.control.view(), workload.id);
     // The workload may have ended since it was found.
-    if !view.workloads.get(&id).is_some_and(|workload| workload.waits_for_a_place()) {
+    if !view.workloads.get(&id).is_some_and(|workload| waits_whole(workload)) {
         return Ok(None);
     }
     let work = move || estimate(stored, &view, id);
     let (estimate, _turn) = run_blocking(turn, work).await?;
     let said = |error: &Error| tracing::error!(workload = %id, %error, "no start can be estimated");
     Ok(estimate.inspect_err(said).ok())
+}
+
+/// True if no pod of a workload has a place: a forecast is about its first start.
+fn waits_whole(workload: &WorkloadView) -> bool {
+    workload.waits_for_a_place() && matches!(workload.phase, Phase::Pending | Phase::Resuming)
 }
 
 fn estimate(stored: StoredState, view: &View, id: Uuid) -> Result<StartEstimate, Error> {

@@ -6,7 +6,7 @@ use api_types::{
     Advice, Diagnosis, Explanation, FractionLimit, LiveEvent, Millis, NodesAlike, ProjectHolding,
     Raise, ResourceKind, Search, StartEstimate, WorkloadHolding, WorkloadName,
 };
-use orchestrator::UPDATE_FAILED;
+use orchestrator::{NOT_READY, UPDATE_FAILED};
 use reasons::diagnosis as found;
 use reasons::diagnosis::Change;
 use reasons::{QueueNumbers, WorkloadRef};
@@ -204,6 +204,9 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> Strin
     let name = &view.spec.name;
     let gpus = units::gpus(view.allocated.gpu_millis);
     let nodes = || nodes(view).join(", ");
+    if let Some(summary) = of_inference(view, why, &nodes(), &gpus) {
+        return summary;
+    }
     match (view.phase, why) {
         (Phase::Pending | Phase::Resuming, Some(why)) => match next_start(view) {
             None => format!("{name} waits: {} ({})", why.message, why.code),
@@ -237,29 +240,6 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> Strin
                 at.since_ms(now).div_ceil(1000)
             ),
         },
-        (Phase::Running, _) if view.spec.serving.is_some() && view.pods.is_empty() => {
-            format!(
-                "{name} has no replicas, because no request comes; the next one starts a replica"
-            )
-        }
-        (Phase::Updating, Some(why)) => format!(
-            "{name} is replaced by its newest revision, which is not ready yet, and serves on {}: {} ({})",
-            nodes(),
-            why.message,
-            why.code
-        ),
-        (Phase::Updating, None) => format!(
-            "{name} is replaced by its newest revision, which is not ready yet, and serves on {}",
-            nodes()
-        ),
-        (Phase::Running | Phase::Degraded, Some(why)) if why.code == UPDATE_FAILED.code => format!(
-            "{name} was not updated: {} on {} ({}); `runai describe` shows the values of the failed \
-             revision, `runai inference update {name} -p {}` replaces them",
-            why.message,
-            nodes(),
-            why.code,
-            view.project_name
-        ),
         (Phase::Running, _) if view.over_quota => {
             format!("{name} runs on {} with {gpus}, above its project's quota", nodes())
         }
@@ -273,6 +253,45 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> Strin
         (Phase::Completed, _) => format!("{name} has completed"),
         (Phase::Failed, _) => format!("{name} has {}", failure(view)),
     }
+}
+
+/// Summary of an inference that serves, or that runs and does not answer; `None` of any other
+/// workload and phase.
+fn of_inference(
+    view: &WorkloadView,
+    why: Option<&ReasonView>,
+    nodes: &str,
+    gpus: &str,
+) -> Option<String> {
+    view.spec.serving.as_ref()?;
+    let (name, project) = (&view.spec.name, &view.project_name);
+    Some(match (view.phase, why) {
+        (Phase::Updating, why) => {
+            let why =
+                why.map_or_else(String::new, |why| format!(": {} ({})", why.message, why.code));
+            format!(
+                "{name} has replicas on {nodes}, of which those of the former revision serve until the \
+                 newest revision is ready; that is not ready yet{why}"
+            )
+        }
+        (Phase::Running | Phase::Degraded, Some(why)) if why.code == UPDATE_FAILED.code => {
+            let back = view.serves.map_or_else(String::new, |serves| {
+                format!(
+                    "; `runai inference update {name} -p {project} --from-revision {serves}` goes back to \
+                     the values that serve"
+                )
+            });
+            format!("{name} was not updated: {} ({}){back}", why.message, why.code)
+        }
+        (Phase::Degraded, Some(why)) if why.code == NOT_READY.code => format!(
+            "{name} holds {gpus} on {nodes}, and no replica answers: {} ({})",
+            why.message, why.code
+        ),
+        (Phase::Running, _) if view.pods.is_empty() => format!(
+            "{name} has no replicas, because no request comes; the next one starts a replica"
+        ),
+        _ => return None,
+    })
 }
 
 fn waits_for_image(view: &WorkloadView, why: &ReasonView, nodes: &str, gpus: &str) -> String {

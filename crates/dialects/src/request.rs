@@ -42,14 +42,18 @@ pub fn creation(submit: &Submit, name: &str, project_id: String) -> wire::Creati
 
 /// Body of an update request.
 pub fn change(update: &Update) -> wire::InferenceUpdateRequest {
-    let Update { of: _, spec: set, serving, recreate: _, labels_gone, annotations_gone } = update;
+    let Update { spec: set, serving, labels_gone, annotations_gone, .. } = update;
     let mut asked = spec(set);
     serves(serving, &mut asked);
     asked.labels =
         some(set.labels.iter().map(pair).chain(labels_gone.iter().map(|name| removed(name))));
     let gone = annotations_gone.iter().map(|name| removed(name));
     asked.annotations = some(set.annotations.iter().map(pair).chain(gone));
-    wire::InferenceUpdateRequest { spec: asked, recreate: update.recreate.then_some(true) }
+    wire::InferenceUpdateRequest {
+        spec: asked,
+        recreate: update.recreate.then_some(true),
+        from_revision: update.from_revision,
+    }
 }
 
 /// A name and value pair that removes the name.

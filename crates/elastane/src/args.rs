@@ -44,6 +44,7 @@ pub(crate) enum Command {
     /// Start the server: API, scheduler and engine in one process
     Up(Flags<Server>),
     /// Stop all workloads, then the server; the next `up` runs them again
+    #[command(alias = "stop")]
     Down,
     /// Open the web interface in a browser, logged in as the local administrator
     Ui {
@@ -63,7 +64,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Department(Department),
     /// Create, list, change and delete node pools
-    #[command(subcommand)]
+    #[command(subcommand, alias = "nodepool")]
     NodePool(NodePool),
     /// List, cordon, drain, taint and label nodes
     #[command(subcommand)]

@@ -51,7 +51,7 @@ pub use pod_set::{PodSet, PodSetSpec};
 pub use pod_term::{HOST_LABEL, PodMismatch, PodPreference, PodTerm, is_host};
 pub use primary::{Op, Primary};
 pub use priority::{PRIORITY_CLASSES, priority_steps};
-pub use queue::{DEPARTMENT_PREFIX, Queue, QueueSpec, Share, Tier, Usage, Weights};
+pub use queue::{DEPARTMENT_PREFIX, Queue, QueueSpec, Share, SummedQuota, Tier, Usage, Weights};
 pub use request::{GpuRequest, PodRequest};
 pub use request_histogram::RequestHistogram;
 pub use room::fitting;

@@ -53,6 +53,32 @@ pub struct Share {
     /// Minimum runtime of its workloads, in milliseconds, before another queue may reclaim from
     /// them; `None` for that of the parent.
     pub reclaim_min_runtime_ms: Option<u64>,
+    /// Resources of which its quota is the sum of the quotas of its child queues, and changes with
+    /// them.
+    pub summed: SummedQuota,
+}
+
+/// Resources of which the quota of a queue is the sum of those of its child queues.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SummedQuota {
+    /// GPUs.
+    pub gpu: bool,
+    /// Cores.
+    pub cpu: bool,
+    /// Main memory.
+    pub memory: bool,
+}
+
+impl SummedQuota {
+    /// True if the quota of this resource is a sum.
+    #[must_use]
+    pub const fn of(self, kind: Kind) -> bool {
+        match kind {
+            Kind::Gpu => self.gpu,
+            Kind::Cpu => self.cpu,
+            Kind::Memory => self.memory,
+        }
+    }
 }
 
 impl Share {
@@ -66,6 +92,7 @@ impl Share {
             priority: 100,
             preempt_min_runtime_ms: None,
             reclaim_min_runtime_ms: None,
+            summed: SummedQuota { gpu: false, cpu: false, memory: false },
         }
     }
 }

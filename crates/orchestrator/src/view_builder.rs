@@ -370,7 +370,8 @@ impl State {
                 all.last_eviction.into_iter().chain(one.last_eviction).max_by_key(|e| e.at);
             all
         });
-        if let Some(failed) = self.failed_update(workload) {
+        if let Some((failed, serves)) = self.failed_update(workload) {
+            shown.serves = Some(serves);
             shown.pending =
                 shown.pending.iter().cloned().chain([PendingReason::Own(failed)]).collect();
         }
@@ -522,6 +523,7 @@ pub(crate) fn without_places(
         restarts: workload.restarts,
         failure: workload.failure().map(str::to_owned),
         failure_kind: workload.failed_pod().and_then(|pod| pod.last_exit_kind),
+        serves: None,
         pool: None,
         waited_ms: workload.waited_ms,
         ran_ms: workload.ran_ms,

@@ -61,10 +61,8 @@ impl Diagnosis {
     /// All but the reasons, for a workload that was not submitted: no command changes it.
     #[must_use]
     pub fn details_before_submission(&self, now: Instant) -> Vec<String> {
-        let how_to = |advice: &Advice| match advice.change {
-            Change::Preemptible | Change::Priority { .. } => HowTo::default(),
-            _ => HowTo { commands: advice.commands(), ask: None },
-        };
+        let how_to =
+            |advice: &Advice| HowTo { commands: advice.commands_before_submission(), ask: None };
         self.details_for(now, &how_to)
     }
 

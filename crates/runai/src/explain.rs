@@ -82,6 +82,7 @@ fn would_lose_work(since: Time, saved: Option<Time>, now_ms: u64) -> String {
 pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
     let Explanation {
         project_name,
+        phase,
         summary,
         pending_reasons,
         last_eviction,
@@ -92,8 +93,9 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
     let mut lines = Vec::new();
     // The summary names the failure, which a reason does not.
     let backs_off = matches!(&**pending_reasons, [one] if one.code == BACKING_OFF);
-    // Reasons of workloads that hold their places, such as a replica that is not ready.
-    let waits = pending_reasons.iter().any(|reason| reason.code.starts_with('P'));
+    // A workload with some places has a summary of its own beside the reasons of the others.
+    let waits = ["Pending", "Resuming"].contains(&phase.as_str())
+        && pending_reasons.iter().any(|reason| reason.code.starts_with('P'));
     if !waits || backs_off {
         lines.push(summary.clone());
         let others = pending_reasons.iter().filter(|reason| !summary.contains(&reason.message));

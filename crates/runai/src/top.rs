@@ -325,7 +325,7 @@ pub(super) async fn jobs(
     } else {
         context.workloads().await?
     };
-    found.retain(|workload| ["Running", "Degraded"].contains(&workload.phase.as_str()));
+    found.retain(|workload| ["Running", "Degraded", "Updating"].contains(&workload.phase.as_str()));
     let held = |workload: &Workload| workload.allocated_resources.gpu;
     found.sort_by(|a, b| held(b).cmp(&held(a)).then_with(|| a.name.cmp(&b.name)));
     let mut all = Vec::new();

@@ -105,12 +105,14 @@ pub struct Advice {
     pub commands: Vec<String>,
 }
 
-/// The diagnosis of a pending workload of this cluster; `None` if it is not pending.
+/// The diagnosis of a pending workload of this cluster; `None` if it is not pending. No command
+/// changes a workload that a step submits: it exists on no server.
 pub(crate) fn diagnosis(
     cluster: &Cluster,
     id: WorkloadId,
     now: Instant,
     policy: &Policy,
+    submitted: bool,
 ) -> Option<Diagnosis> {
     let found = sched::diagnose(cluster, id, now, policy)?;
     let classes = found.parts.iter().flat_map(|part| part.classes.iter().map(move |c| (part, c)));
@@ -135,7 +137,10 @@ pub(crate) fn diagnosis(
         kind: advice.change.name(),
         disturbs: advice.disturbs,
         message: advice.text(now),
-        commands: advice.commands(),
+        commands: match submitted {
+            true => advice.commands(),
+            false => advice.commands_before_submission(),
+        },
     });
     Some(Diagnosis {
         nodes: classes.map(|(part, class)| nodes(part, class)).collect(),
@@ -144,7 +149,10 @@ pub(crate) fn diagnosis(
         searches: searches.collect(),
         advice: advice.collect(),
         complete: found.complete,
-        lines: found.details(now),
+        lines: match submitted {
+            true => found.details(now),
+            false => found.details_before_submission(now),
+        },
     })
 }
 

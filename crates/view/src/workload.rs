@@ -97,6 +97,8 @@ pub struct WorkloadView {
     pub failure: Option<String>,
     /// Kind of that failure.
     pub failure_kind: Option<spec::ExitKind>,
+    /// Number of the revision that serves, if the newest revision of an inference has failed.
+    pub serves: Option<u32>,
     /// Name of its node pool; `None` while it has no place.
     pub pool: Option<String>,
     /// Waiting time in milliseconds, up to `phase_since`.

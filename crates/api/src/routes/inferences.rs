@@ -18,7 +18,7 @@ use records::EventFilter;
 use sim::what_if::Asked;
 use spec::{WorkloadKind, WorkloadSpec};
 use uuid::Uuid;
-use view::{Event, PodState, PodView, WorkloadView};
+use view::{Event, PodState, PodView, View, WorkloadView};
 
 use super::elastane_ext::foretell;
 use super::workload_kinds::{add, create, delete, project_and_spec, read, source};
@@ -101,7 +101,8 @@ async fn update(
     let view = find_of_kind(&state.control, KIND, &id).await?;
     let from = *view.revisions.last().ok_or_else(|| ApiError::no_such("inference", &id))?;
     let recreate = request.recreate == Some(true);
-    let mut spec = changed(&state, &view, request.spec, &caller, &headers).await?;
+    let base = base(&view, request.from_revision, &state.control.view())?;
+    let mut spec = changed(&state, (&view, &base), request.spec, &caller, &headers).await?;
     let settled = settled_apart(&state, view.project_id, &spec).await;
     let kept = view.spec.serving.as_ref().is_some_and(|serving| serving.recreate);
     let is_same = |settled: &WorkloadSpec| {
@@ -121,6 +122,23 @@ async fn update(
     let control = state.asked_by(&caller);
     let made = control.update_inference(&caller.subject, view.id, from, spec).await?;
     Ok(Noticed { body: convert::typed(&made, &state.context()), notice })
+}
+
+/// The specification that an update changes: that of the revision with this number, else the newest.
+fn base(
+    head: &WorkloadView,
+    number: Option<u32>,
+    known: &View,
+) -> Result<Arc<WorkloadSpec>, ApiError> {
+    let Some(number) = number else { return Ok(head.spec.clone()) };
+    let of = |one: &WorkloadView| one.spec.revision.map_or(0, |revision| revision.number);
+    let revisions = || head.revisions.iter().filter_map(|id| known.revisions.get(id));
+    let found = revisions().find(|one| of(one) == number);
+    found.map(|one| one.spec.clone()).ok_or_else(|| {
+        let numbers: Vec<_> = revisions().map(|one| of(one).to_string()).collect();
+        let why = format!("there is no revision {number}; known are {}", numbers.join(", "));
+        ApiError::field("fromRevision", why)
+    })
 }
 
 /// Sets whether an interruption is agreed to.
@@ -215,7 +233,7 @@ async fn lacks_room(state: &ApiState, asked: Vec<Asked>) -> Result<Option<String
 /// Specification of an inference with some values changed.
 async fn changed(
     state: &ApiState,
-    view: &WorkloadView,
+    (view, base): (&WorkloadView, &WorkloadSpec),
     change: api_types::WorkloadSpec,
     caller: &Caller,
     headers: &HeaderMap,
@@ -224,7 +242,7 @@ async fn changed(
         let why = "cannot be changed; give the values, or submit another inference";
         return Err(ApiError::field("spec.assets", why));
     }
-    let now = api_types::WorkloadSpec { assets: None, ..convert::asked_for(&view.spec) };
+    let now = api_types::WorkloadSpec { assets: None, ..convert::asked_for(base) };
     let now = convert::probing_the_port_of(&change, now);
     let request = CreationRequest {
         name: view.spec.name.clone(),
@@ -234,15 +252,15 @@ async fn changed(
     };
     // No caller gets folders of the machine through the workload of another.
     let keeps = may_enter(state, caller, view).is_ok();
-    let has = if keeps { view.spec.pods.pod.container.mounts.clone() } else { Vec::new() };
+    let has = if keeps { base.pods.pod.container.mounts.clone() } else { Vec::new() };
     let asker = convert::Submitter { has, ..convert::Submitter::of(caller, source(headers)) };
     let (_, spec) = project_and_spec(state, KIND, request, asker).await?;
     // Credentials are named again; values already taken keep their source.
-    let named = &view.spec.pods.pod.secrets;
+    let named = &base.pods.pod.secrets;
     let is_kept = |object: &&String| !named.iter().any(|secret| secret.object == **object);
-    let mut uses: Vec<String> = view.spec.uses.iter().filter(is_kept).cloned().collect();
+    let mut uses: Vec<String> = base.uses.iter().filter(is_kept).cloned().collect();
     add(&mut uses, spec.uses);
-    Ok(WorkloadSpec { uses, source: view.spec.source.clone(), ..spec })
+    Ok(WorkloadSpec { uses, source: base.source.clone(), ..spec })
 }
 
 /// The revisions of an inference that are listed. Former revisions are still known, so a list of

@@ -232,3 +232,25 @@ async fn a_change_may_not_name_a_pool_that_is_not_there() {
     let said = answer["message"].as_str().unwrap();
     assert!(said.starts_with("nodePools: there is no node pool `gone`"), "{said}");
 }
+
+#[tokio::test]
+async fn a_change_may_start_from_an_earlier_revision() {
+    let server = Server::with_teams().await;
+    let id = made(&server, "svc", &spec()).await["workloadId"].as_str().unwrap().to_owned();
+    let better = json!({"spec": {"image": "better", "command": "serve"}});
+    let (status, changed) = patch(&server, &id, &better).await;
+    assert_eq!((status, &changed["spec"]["image"]), (StatusCode::ACCEPTED, &json!("better")));
+    let (status, back) = patch(&server, &id, &json!({"spec": {}, "fromRevision": 1})).await;
+    assert_eq!((status, &back["spec"]["image"]), (StatusCode::ACCEPTED, &json!("i")), "{back}");
+    assert!(back["spec"]["command"].is_null(), "{back}");
+    let newer = json!({"spec": {"priorityClass": "high"}, "fromRevision": 2});
+    let (_, newer) = patch(&server, &id, &newer).await;
+    assert_eq!(
+        (&newer["spec"]["image"], &newer["spec"]["command"]),
+        (&json!("better"), &json!("serve"))
+    );
+    let (status, error) = patch(&server, &id, &json!({"spec": {}, "fromRevision": 9})).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    let why = "fromRevision: there is no revision 9; known are 1, 2, 3, 4";
+    assert_eq!(error["message"], why);
+}

@@ -286,11 +286,33 @@ async fn a_change_that_finds_no_room_takes_nothing_away() {
     w.becomes("svc Running 1/1").await;
     let head = w.get("svc").unwrap();
     let why = head.pending.iter().filter_map(PendingReason::own).next().unwrap();
-    let want = "revision 2 failed: no replica was ready; the one before it serves on";
+    let want = "revision 2 failed: no replica was ready; revision 1 serves";
     assert_eq!((&*why.code, &*why.message), ("E220", want));
     update(&w, "svc", "best").await;
     w.handle.retire(newest(&w, "svc")).await.unwrap();
     assert!(w.get("svc").unwrap().pending.is_empty(), "only of the newest");
+}
+
+#[tokio::test]
+async fn an_inference_of_which_no_replica_answers_is_degraded() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, inference("svc", 1, 2, 2)).await;
+    w.becomes("svc Running 2/2").await;
+    let seen = |silent: &[usize]| {
+        let pods = w.get("svc").unwrap().pods.clone().into_iter().enumerate();
+        let one = |(number, pod): (usize, PodView)| Readiness {
+            pod: pod.id,
+            generation: pod.generation,
+            fault: silent.contains(&number).then(|| "it does not answer".to_owned()),
+        };
+        pods.map(one).collect::<Vec<_>>()
+    };
+    w.handle.note_ready(seen(&[0])).await.unwrap();
+    w.becomes("svc Running 2/2").await;
+    w.handle.note_ready(seen(&[0, 1])).await.unwrap();
+    w.becomes("svc Degraded 2/2").await;
+    w.handle.note_ready(seen(&[1])).await.unwrap();
+    w.becomes("svc Running 2/2").await;
 }
 
 #[tokio::test]

@@ -27,7 +27,11 @@ pub(crate) const SAME: [SameFlag; 5] = [
 
 /// Commands that submit, in the order in which they are searched for a flag.
 const SUBMIT: [&[&str]; 4] =
-    [&["submit"], &["workspace", "submit"], &["training", "submit"], &["inference", "submit"]];
+    [&["training", "submit"], &["workspace", "submit"], &["inference", "submit"], &["submit"]];
+
+/// Flags of the first dialect that the second one expresses by a command.
+const AS_COMMANDS: [(&str, &str); 2] =
+    [("--interactive", "workspace submit"), ("--jupyter", "workspace submit")];
 
 /// Names the flag of this command, or the command with this flag, that an unknown flag of a
 /// submission was probably meant to be; none where there is neither.
@@ -50,6 +54,12 @@ pub(super) fn flag_elsewhere(error: &Error, command: &Command) -> Option<String>
     });
     if let Some(flag) = same {
         return Some(format!("here it is '{flag}'"));
+    }
+    if command.get_name() == "submit"
+        && !has(command, "--interactive")
+        && let Some((_, instead)) = AS_COMMANDS.iter().find(|(flag, _)| flag == word)
+    {
+        return Some(format!("'runai {instead}' submits such a workload"));
     }
     let grammar = Cli::command();
     let found = SUBMIT.into_iter().find(|path| {

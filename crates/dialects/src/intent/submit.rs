@@ -94,6 +94,8 @@ pub struct Update {
     pub serving: Serving,
     /// True if its only replica may stop before the next one is ready.
     pub recreate: bool,
+    /// Number of the revision of an inference that is changed; `None` for the newest.
+    pub from_revision: Option<u32>,
     /// Names of the labels to remove.
     pub labels_gone: Vec<String>,
     /// Names of the annotations to remove.
@@ -106,7 +108,15 @@ impl Update {
     pub fn new(of: Target) -> Self {
         let (spec, serving) = (Spec::default(), Serving::default());
         let (labels_gone, annotations_gone) = (Vec::new(), Vec::new());
-        Self { of, spec, serving, recreate: false, labels_gone, annotations_gone }
+        Self {
+            of,
+            spec,
+            serving,
+            recreate: false,
+            from_revision: None,
+            labels_gone,
+            annotations_gone,
+        }
     }
 }
 

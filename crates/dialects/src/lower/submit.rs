@@ -281,6 +281,7 @@ pub(super) fn update(typed: v2::Update) -> Result<Update, String> {
         spec: spec(typed.what, None)?,
         serving: serving_v2(typed.serving),
         recreate: typed.recreate,
+        from_revision: typed.from_revision,
         ..Update::new(of)
     };
     // An update without flags is refused: it changes nothing.

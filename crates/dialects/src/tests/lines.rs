@@ -294,11 +294,11 @@ fn bad_lines_say_what_is_allowed() {
         ("runai submit j -i x --elastik", "a similar argument exists: '--elastic'"),
         (
             "runai submit j -i x --priority high",
-            "'--priority' is a flag of 'runai workspace submit'",
+            "'--priority' is a flag of 'runai training submit'",
         ),
         (
             "runai training submit j -i x --interactive",
-            "'--interactive' is a flag of 'runai submit'",
+            "'runai workspace submit' submits such a workload",
         ),
         ("runai training submit j -i x --gpu 1", "here it is '--gpu-devices-request'"),
         ("runai training submit j -i x --gpu-memory 1G", "here it is '--gpu-memory-request'"),

@@ -148,6 +148,12 @@ impl Department {
             let mut share = model_share(&self.share_in(pool.id(), projects));
             share.preempt_min_runtime_ms = share.preempt_min_runtime_ms.or(min_runtime_ms);
             share.reclaim_min_runtime_ms = share.reclaim_min_runtime_ms.or(min_runtime_ms);
+            let given = self.unit.given(pool.id());
+            share.summed = model::SummedQuota {
+                gpu: given.gpu_quota_millis.is_none(),
+                cpu: given.cpu_quota_millis.is_none(),
+                memory: given.memory_quota_bytes.is_none(),
+            };
             cluster.set_share_in(self.queue, pool.model, share).map_err(internal)?;
         }
         Ok(())

@@ -64,6 +64,14 @@ impl Workload {
         self.spec.revision.is_some() && self.desired == Desired::Run && self.completed_at.is_none()
     }
 
+    /// True if it has replicas that run, and none of them answers.
+    fn is_silent(&self) -> bool {
+        let mut run = self.pods.iter().filter(|p| !p.left && p.started_at.is_some()).peekable();
+        let is_silent =
+            |p: &Pod| p.condition.as_ref().is_some_and(|why| why.code == NOT_READY.code);
+        run.peek().is_some() && run.all(is_silent)
+    }
+
     /// True if none of its pods will ever start again. A retired revision stays retired.
     pub(crate) fn is_over(&self) -> bool {
         self.completed_at.is_some() || (self.spec.revision.is_some() && !self.is_live_revision())
@@ -292,6 +300,7 @@ impl State {
             self.emit(id, event.warning().pod(number));
         }
         self.set_condition(id, number, fault.map(|fault| (NOT_READY, fault)));
+        self.touch(id);
     }
 
     fn live_revision(&self, id: Uuid) -> Result<&Workload, Error> {
@@ -313,20 +322,17 @@ impl State {
         self.finish_deletion(revision.of);
     }
 
-    /// The failure of the newest revision of an inference, if an older one serves on. `None` of any
-    /// other workload.
-    pub(crate) fn failed_update(&self, head: &Workload) -> Option<ReasonView> {
-        if matches!(head.phase, Phase::Failed | Phase::Deleting) {
-            return None;
-        }
-        let newest = self.workloads.revisions_of(head).next_back()?;
+    /// The failure of the newest revision of an inference, and the number of the older one that
+    /// serves on; `None` if there is no such failure, or no such revision.
+    pub(crate) fn failed_update(&self, head: &Workload) -> Option<(ReasonView, u32)> {
+        let mut revisions = self.workloads.revisions_of(head).rev();
+        let newest = revisions.next()?;
         let (number, failure) = (newest.spec.revision?.number, newest.failure()?);
-        Some(ReasonView {
-            code: UPDATE_FAILED.code.into(),
-            message: format!("revision {number} failed: {failure}; the one before it serves on")
-                .into(),
-            at: newest.completed_at.unwrap_or(newest.phase_since),
-        })
+        let serves = revisions.find(|w| w.is_live_revision())?.spec.revision?.number;
+        let message =
+            format!("revision {number} failed: {failure}; revision {serves} serves").into();
+        let at = newest.completed_at.unwrap_or(newest.phase_since);
+        Some((ReasonView { code: UPDATE_FAILED.code.into(), message, at }, serves))
     }
 
     fn forget_old_revisions(&mut self, head: Uuid) {
@@ -365,6 +371,7 @@ impl State {
             {
                 Phase::Updating
             }
+            Phase::Running if newest.is_silent() => Phase::Degraded,
             phase => phase,
         }
     }

@@ -72,6 +72,15 @@ impl Advice {
         .unwrap_or_default()
     }
 
+    /// Its commands before the workload is submitted: none of them changes the workload.
+    #[must_use]
+    pub fn commands_before_submission(&self) -> Vec<String> {
+        match self.change {
+            Change::Preemptible | Change::Priority { .. } => Vec::new(),
+            _ => self.commands(),
+        }
+    }
+
     /// True if the change ends another revision of the same inference.
     #[must_use]
     pub fn replaces_own_revision(&self) -> bool {

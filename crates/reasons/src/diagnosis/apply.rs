@@ -7,7 +7,7 @@ use model::{
 };
 use units::Instant;
 
-use super::Change;
+use super::{Change, Raise};
 
 /// Makes the change to the cluster. Returns the id of the workload in it, and the time of the
 /// decision; `None` if the change cannot be made.
@@ -71,6 +71,21 @@ pub fn apply_change(
     Some((id, now))
 }
 
+/// Raises the quotas above a queue that are sums of the quotas below them.
+fn raise_sums(cluster: &mut Cluster, raise: &Raise) -> Option<()> {
+    let above: Vec<_> = cluster.lineage(raise.id).skip(1).collect();
+    for id in above {
+        let mut share: Share = cluster.queues()[id].share;
+        if !share.summed.of(raise.kind) {
+            break;
+        }
+        let quota = share.quota[raise.kind].saturating_add(raise.to.saturating_sub(raise.from));
+        share.quota[raise.kind] = quota.min(share.limit[raise.kind]);
+        cluster.set_share(id, share).ok()?;
+    }
+    Some(())
+}
+
 fn smaller(change: &Change, spec: &mut WorkloadSpec) {
     match (change, &mut spec.pod_sets[0].request.gpu) {
         (Change::Share { millis: to }, GpuRequest::Share { millis, .. }) => *millis = *to,
@@ -92,6 +107,7 @@ fn apply_to_others(change: &Change, cluster: &mut Cluster) -> Option<()> {
                 let mut share: Share = cluster.queues()[raise.id].share;
                 if matches!(change, Change::Quota(_)) {
                     share.quota[raise.kind] = raise.to;
+                    raise_sums(cluster, raise)?;
                 } else {
                     share.limit[raise.kind] = raise.to;
                 }

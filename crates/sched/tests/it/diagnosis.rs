@@ -30,9 +30,9 @@ fn a_full_cluster_is_told_by_class_and_holder() {
           b/v holds 2 GPUs: may be taken from
           b asks for 5 GPUs; 3 of it not counted as demand, as that could not be placed if everything were free
         Why nothing was moved or taken for it:
-          P401 nothing is moved: its queue refuses it, whatever others do (P202)
-          P402 nothing is taken from other projects: its queue refuses it, whatever others do (P202)
-          P403 nothing is taken inside its project: its queue refuses it, whatever others do (P202)
+          P401 nothing is moved: a limit or quota refuses it, whatever others do (P202)
+          P402 nothing is taken from other projects: a limit or quota refuses it, whatever others do (P202)
+          P403 nothing is taken inside its project: a limit or quota refuses it, whatever others do (P202)
         What would let it start (each tried out):
           ask for at most 2 GPUs
           let it be elastic: it starts smaller and grows later
@@ -260,9 +260,9 @@ fn non_preemptible_over_quota() {
           a holds 1 GPU (quota 1, fair share 2)
           a/i1 holds 1 GPU: is not preemptible
         Why nothing was moved or taken for it:
-          P401 nothing is moved: its queue refuses it, whatever others do (P202)
-          P402 nothing is taken from other projects: its queue refuses it, whatever others do (P202)
-          P403 nothing is taken inside its project: its queue refuses it, whatever others do (P202)
+          P401 nothing is moved: a limit or quota refuses it, whatever others do (P202)
+          P402 nothing is taken from other projects: a limit or quota refuses it, whatever others do (P202)
+          P403 nothing is taken inside its project: a limit or quota refuses it, whatever others do (P202)
         What would let it start (each tried out):
           let it be preemptible
             runai workload update i2 -p a --preemptibility preemptible
@@ -287,9 +287,9 @@ fn a_limit() {
           a/t1 holds 1 GPU: same project, and not less important (priority 50)
           a/t2 holds 1 GPU: same project, and not less important (priority 50)
         Why nothing was moved or taken for it:
-          P401 nothing is moved: its queue refuses it, whatever others do (P201)
-          P402 nothing is taken from other projects: its queue refuses it, whatever others do (P201)
-          P403 nothing is taken inside its project: its queue refuses it, whatever others do (P201)
+          P401 nothing is moved: a limit or quota refuses it, whatever others do (P201)
+          P402 nothing is taken from other projects: a limit or quota refuses it, whatever others do (P201)
+          P403 nothing is taken inside its project: a limit or quota refuses it, whatever others do (P201)
         What would let it start (each tried out):
           raise its priority to medium-low (stops or moves 1 other)
             runai workload update t3 -p a --priority medium-low

@@ -79,6 +79,8 @@ pub struct Simulation {
     shares: BTreeMap<QueueId, Resources>,
     pub(crate) queues: Vec<NamedQueue>,
     pub(crate) jobs: Vec<Job>,
+    /// Number of jobs that exist at the start; later ones are submitted by steps.
+    pub(crate) jobs_at_start: usize,
     /// The newest job of each project and name.
     by_name: BTreeMap<(String, String), usize>,
     /// Projects in which a name was used: if there is one, the name alone is unique.
@@ -124,6 +126,7 @@ impl Simulation {
             shares: BTreeMap::new(),
             queues: Vec::new(),
             jobs: Vec::new(),
+            jobs_at_start: 0,
             by_name: BTreeMap::new(),
             projects_of: BTreeMap::new(),
             by_model: BTreeMap::new(),
@@ -136,6 +139,7 @@ impl Simulation {
         for begun in start.workloads {
             simulation.add_job(begun.wire, begun.name, begun.id);
         }
+        simulation.jobs_at_start = simulation.jobs.len();
         simulation.look();
         Ok(simulation)
     }

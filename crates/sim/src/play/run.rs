@@ -66,15 +66,17 @@ impl Outcome {
         let (cluster, policy) = (simulation.cluster(), simulation.policy());
         let mut done: Vec<(WorkloadId, String)> = Vec::new();
         for waiting in &mut frame.pending {
-            let known = simulation.jobs.iter().find(|job| {
+            let known = simulation.jobs.iter().position(|job| {
                 (job.name.as_str(), job.project.as_str()) == (&*waiting.workload, &*waiting.project)
             });
-            let Some(id) = known.and_then(|job| job.model) else { continue };
+            let Some(number) = known else { continue };
+            let Some(id) = simulation.jobs[number].model else { continue };
+            let submitted = number < simulation.jobs_at_start;
             let like = done.iter().find(|(other, _)| sched::alike(cluster, id, *other));
             if let Some((_, name)) = like {
                 waiting.like = Some(name.clone());
             } else if done.len() < max {
-                waiting.diagnosis = diagnosis(cluster, id, simulation.now(), policy);
+                waiting.diagnosis = diagnosis(cluster, id, simulation.now(), policy, submitted);
                 done.push((id, format!("{}/{}", waiting.project, waiting.workload)));
             }
         }

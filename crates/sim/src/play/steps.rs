@@ -180,12 +180,25 @@ impl Asking {
         let wanted = Box::new(Wanted { spec, runs: Ok(()), strict: false });
         self.command(Command::UpdateInference { by: by(), id, from, wanted })?;
         let Some(view) = self.machine.view() else { return Ok(None) };
-        let next = view.workloads.get(&id).and_then(|head| head.revisions.last().copied());
-        let Some(next) = next.filter(|next| *next != from) else { return Ok(None) };
-        let pods = view.revisions.get(&from).into_iter().flat_map(|old| &old.pods);
-        let wanted = pods.filter(|pod| pod.wanted).map(|pod| pod.index).skip(1).collect();
-        let why = "it makes room for the next revision".to_owned();
-        self.command(Command::Scale { revision: from, wanted, why })?;
+        let Some([before @ .., next]) = view.workloads.get(&id).map(|head| &head.revisions[..])
+        else {
+            return Ok(None);
+        };
+        if *next == from {
+            return Ok(None);
+        }
+        let next = *next;
+        // The newest revision may have failed, so that an older one serves.
+        let serving =
+            before.iter().rev().filter_map(|id| view.revisions.get(id)).find(|revision| {
+                revision.phase.holds() && revision.pods.iter().any(|pod| pod.wanted)
+            });
+        if let Some(serving) = serving {
+            let pods = serving.pods.iter().filter(|pod| pod.wanted);
+            let wanted = pods.map(|pod| pod.index).skip(1).collect();
+            let (revision, why) = (serving.id, "it makes room for the next revision".to_owned());
+            self.command(Command::Scale { revision, wanted, why })?;
+        }
         Ok(Some(next))
     }
 

@@ -85,6 +85,19 @@ fn no_command_changes_a_request_that_was_not_submitted() {
 }
 
 #[test]
+fn the_quota_of_a_department_that_is_a_sum_rises_with_that_of_the_project() {
+    let mut machine = server(4, [1000, 0], Policy::default());
+    rest(&mut machine);
+    let step = Step::read("{submit: {name: x, project: team-a, gpu: 2, preemptible: false}}");
+    let asked = Asked::Step(Box::new(step.expect("a step")));
+    let came = what_if(stored(&machine), &[asked], 5).expect("an answer");
+    let lines = came.waiting[0].lines.join("\n");
+    assert!(lines.contains("raise the quota of team-a from 1 to 2 GPUs"), "{lines}");
+    let advice = lines.split("What would let it start").nth(1).expect("advice");
+    assert!(!advice.contains("department"), "{lines}");
+}
+
+#[test]
 fn each_change_of_the_cluster_makes_its_difference() {
     let b = "{submit: {name: b, project: team-b, gpu: 2, preemptible: false}}";
     for (first, place) in [

@@ -35,6 +35,10 @@ pub(crate) struct Update {
     /// Stop its only replica first if there is no room for another beside it
     #[arg(long)]
     pub(crate) recreate: bool,
+    /// Change the values of this revision instead of those of the newest; without other flags go
+    /// back to it
+    #[arg(long, value_name = "NUMBER", value_parser = positive)]
+    pub(crate) from_revision: Option<u32>,
     /// How it serves from now on.
     #[command(flatten)]
     pub(crate) serving: Serving,

@@ -247,7 +247,9 @@ impl WhatIf<'_> {
             });
             short.collect()
         };
-        let (limits, quotas) = (raises(|share| share.limit), raises(|share| share.quota));
+        let (limits, mut quotas) = (raises(|share| share.limit), raises(|share| share.quota));
+        // A quota that is a sum rises with that of the project.
+        quotas.retain(|raise| !self.cluster.queues()[raise.id].share.summed.of(raise.kind));
         if !limits.is_empty() {
             return self.consider(&Change::Limit(limits)) && self.fewer(Change::Limit);
         }
@@ -363,9 +365,14 @@ impl WhatIf<'_> {
             .collect();
         holders.sort_unstable();
         let waiting = self.reference(self.id);
-        let revisions = holders.iter().map(|&(.., who)| self.reference(who));
-        let revisions = revisions.filter(|other| other.is_other_revision_of(&waiting));
-        for workload in revisions.collect::<Vec<_>>() {
+        let is_revision = |&(.., who): &(bool, u64, _, WorkloadId)| {
+            self.reference(who).is_other_revision_of(&waiting)
+        };
+        let (revisions, holders): (Vec<_>, Vec<_>) = holders.into_iter().partition(is_revision);
+        // A revision with places takes those of the one before as it gets ready.
+        let is_new = self.cluster.workloads()[self.id].placed == 0;
+        for (.., who) in revisions.into_iter().filter(|_| is_new) {
+            let workload = self.reference(who);
             if self.consider(&Change::End { workload }) {
                 return;
             }

@@ -37,8 +37,8 @@ fn beyond_its_quota_and_not_preemptible() {
         "a/r -g 2 @n1\nb/p --interactive",
         expect![[r#"
         P401 nothing is moved: only preemptible workloads are helped by moving
-        P402 nothing is taken from other projects: its queue refuses it, whatever others do (P202)
-        P403 nothing is taken inside its project: its queue refuses it, whatever others do (P202)
+        P402 nothing is taken from other projects: a limit or quota refuses it, whatever others do (P202)
+        P403 nothing is taken inside its project: a limit or quota refuses it, whatever others do (P202)
     "#]],
     );
 }
