@@ -18,8 +18,6 @@ test.beforeAll(async () => {
   await server.project("vision-research");
   await server.asset("environment", "quickstart", { image: "runai.jfrog.io/demo/quickstart" });
   await server.asset("environment", "pytorch", { image: "nvcr.io/nvidia/pytorch:25.09-py3" });
-  await server.asset("compute", "one-gpu", { gpuDevicesRequest: 1 });
-  await server.asset("compute", "two-gpus", { gpuDevicesRequest: 2 });
   for (const name of ["a2", "a1", "bert-large-finetune"]) await server.submit(a, name);
   await server.submit(b, "b1");
   await server.submit(b, "b2");

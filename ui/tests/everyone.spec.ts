@@ -13,7 +13,6 @@ test.beforeAll(async () => {
   const team = await crowd.project("team-a");
   await crowd.project("team-b");
   await crowd.asset("environment", "quickstart", { image: "runai.jfrog.io/demo/quickstart" });
-  await crowd.asset("compute", "one-gpu", { gpuDevicesRequest: 1 });
   const names = Array.from({ length: MANY }, (_, n) => `w${String(n).padStart(3, "0")}`);
   await Promise.all(names.map((name) => crowd.submit(team, name)));
 });

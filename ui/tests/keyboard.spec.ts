@@ -95,6 +95,7 @@ async function create(page: Page, training: Training): Promise<void> {
 }
 
 test("over quota, then fairness by preemption, from the keyboard alone", async ({ page, own }) => {
+  await own.deleteSamples();
   await logIn(page, own);
   await page.keyboard.press("g");
   await page.keyboard.press("p");
@@ -111,10 +112,8 @@ test("over quota, then fairness by preemption, from the keyboard alone", async (
     await type(page, "Name", "quickstart");
     await type(page, "Image URL", "runai.jfrog.io/demo/quickstart");
   });
-  if ((await page.getByRole("radio", { name: /^one-gpu/u }).count()) === 0) {
-    await compute(page, "one-gpu", "1");
-    await compute(page, "two-gpus", "2");
-  }
+  await compute(page, "one-gpu", "1");
+  await compute(page, "two-gpus", "2");
   for (const training of [a2, a1, b1, b2]) {
     if (training !== a2) await stepOne(page, training);
     await create(page, training);

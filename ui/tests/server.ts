@@ -139,6 +139,13 @@ export class Server {
     return made.meta.id;
   }
 
+  /** Deletes the compute resources of a new installation. */
+  async deleteSamples(): Promise<void> {
+    const path = "/api/v1/asset/compute";
+    const { entries } = await this.api<{ entries: { meta: Created }[] }>("GET", path);
+    await Promise.all(entries.map(({ meta }) => this.api("DELETE", `${path}/${meta.id}`)));
+  }
+
   /** Creates a user who has to choose another password first, and answers the one given out. */
   async newUser(email: string): Promise<string> {
     return (await this.api<{ tempPassword: string }>("POST", "/api/v1/users", { email }))

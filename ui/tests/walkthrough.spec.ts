@@ -1,6 +1,7 @@
 // The published over-quota walk-through, step by step as printed, by a browser.
 import { AxeBuilder } from "./axe";
 import { expect, logIn, type Page, rowOf as row, test } from "./fixture";
+import type { Server } from "./server";
 
 async function project(page: Page, name: string): Promise<void> {
   await page.getByRole("button", { name: "+NEW PROJECT" }).click();
@@ -62,7 +63,8 @@ async function create(page: Page, { name, compute }: Training): Promise<void> {
   await expect(row(page, name)).toContainText("Running");
 }
 
-test("over quota, then fairness by preemption, as printed", async ({ page, own }) => {
+/** Every step up to the preemption of a1; the compute resources are made where there are none. */
+async function toPreemption(page: Page, own: Server, hasSamples: boolean): Promise<void> {
   await logIn(page, own);
   await page.getByRole("navigation").getByRole("link", { name: "Projects" }).click();
   await project(page, "team-a");
@@ -71,8 +73,11 @@ test("over quota, then fairness by preemption, as printed", async ({ page, own }
   const a2 = { name: "a2", project: "team-a", compute: "two-gpus" };
   const a1 = { name: "a1", project: "team-a", compute: "one-gpu" };
   await stepOne(page, a2);
+  // An environment of inferences is none of a training.
+  await expect(page.getByRole("radio", { name: /^jupyter-lab/u })).toBeVisible();
+  await expect(page.getByRole("radio", { name: /^llm-server/u })).toHaveCount(0);
   await newEnvironment(page);
-  if ((await page.getByRole("radio", { name: /^one-gpu/u }).count()) === 0) {
+  if (!hasSamples) {
     await newCompute(page, "one-gpu", "1");
     await newCompute(page, "two-gpus", "2");
   }
@@ -91,6 +96,18 @@ test("over quota, then fairness by preemption, as printed", async ({ page, own }
   // Without a reload: a1 is preempted, and says why.
   await expect(row(page, "a1")).toContainText("Pending");
   await expect(row(page, "a1")).toContainText("E101");
+}
+
+test("over quota, then fairness by preemption, as printed, without the samples", async ({
+  page,
+  own,
+}) => {
+  await own.deleteSamples();
+  await toPreemption(page, own, false);
+});
+
+test("over quota, then fairness by preemption, as printed", async ({ page, own }) => {
+  await toPreemption(page, own, true);
   await row(page, "a1").click();
   const pane = page.getByRole("region", { name: "Workload a1" });
   await expect(pane.getByRole("tab", { name: "Explain" })).toHaveAttribute("aria-selected", "true");

@@ -16,6 +16,7 @@ mod mounts;
 mod query;
 mod reseal;
 mod routes;
+mod samples;
 mod secrets;
 mod templates;
 mod usage;
@@ -44,6 +45,7 @@ pub use mounts::{may_enter, must_exist, resolve_mounts};
 use query::{AssetQuery, OneAssetQuery};
 pub use reseal::reseal;
 pub use routes::routes;
+pub use samples::samples;
 pub use secrets::take_secrets;
 use usage::{Usage, keys};
 
@@ -175,12 +177,8 @@ pub(crate) async fn creation<S: AssetSpec>(
             return Err(ApiError::not_yet(format!("meta.{field}")));
         }
     }
-    check_description(meta.description.as_deref())?;
-    check(&spec)?;
-    let (description, supports) = (meta.description, meta.workload_supported_types);
-    let given = HostPathGrant::by(caller, state, &spec).await?;
-    let (keys, secrets) = (Vec::new(), None);
-    let body = Stored { description, supports, updates: 0, given, spec, keys, secrets };
+    let mut body = Stored::new(meta.description, meta.workload_supported_types, spec)?;
+    body.given = HostPathGrant::by(caller, state, &body.spec).await?;
     Ok((scope, meta.name, body))
 }
 
@@ -226,6 +224,18 @@ fn blank(value: &Value, path: &str) -> Option<String> {
 }
 
 impl<S: AssetSpec> Stored<S> {
+    /// A new asset without rights on the machine.
+    fn new(
+        description: Option<String>,
+        supports: Option<WorkloadSupportedTypes>,
+        spec: S,
+    ) -> Result<Self, ApiError> {
+        check_description(description.as_deref())?;
+        check(&spec)?;
+        let (given, keys, secrets) = (HostPathGrant::default(), Vec::new(), None);
+        Ok(Self { description, supports, updates: 0, given, spec, keys, secrets })
+    }
+
     /// Makes a change that was checked. If `spec` is `None`, the specification and its rights on
     /// the machine stay.
     pub(crate) fn change(

@@ -23,8 +23,10 @@ use crate::time::MonotonicClock;
 use crate::{BatchFault, Options, archived, deleted, stored};
 use model::Op;
 use orchestrator::{
-    Batch, Culprits, Error, HandedOver, IdleSince, Input, NodeList, Note, State, Subject,
+    Batch, Command, Culprits, Error, HandedOver, IdleSince, Input, NewObject, NodeList, Note,
+    SYSTEM, State, Subject,
 };
+use records::AuditDetail;
 use view::{GpuFaults, WorkloadView};
 
 /// Most events in a batch, so that answers do not wait for a long stream.
@@ -114,6 +116,7 @@ impl Dispatcher {
         let (executor, told) =
             Executor::new(engine.clone(), clock.clone(), completion.clone(), metrics);
         let gpus_told = GpuFaults::default();
+        let samples = if snapshot.is_new() { options.samples } else { Vec::new() };
         let dated = clock.set_from_wall_clock(snapshot.clock);
         let machines = (&nodes, &gpus_told);
         let build =
@@ -145,7 +148,7 @@ impl Dispatcher {
             isolates_plans: false,
             is_cut_off: false,
         };
-        let reconciled = dispatcher.reconcile().await;
+        let reconciled = dispatcher.reconcile(samples).await;
         reconciled.map_err(|error| match dispatcher.faults {
             0 => error,
             _ => given_up(&dispatcher.store),
@@ -153,8 +156,9 @@ impl Dispatcher {
         Ok(dispatcher)
     }
 
-    /// Compares with the engine, and commits that as the first batch.
-    async fn reconcile(&mut self) -> Result<(), Error> {
+    /// Compares with the engine, creates objects of the server itself, and commits both as the first
+    /// batch.
+    async fn reconcile(&mut self, objects: Vec<NewObject>) -> Result<(), Error> {
         let listed = self.shared.metrics.engine(Verb::List, self.engine.list()).await;
         let mut listed = listed.map_err(|error| Error::Unavailable {
             message: format!("the engine cannot say what runs: {error}"),
@@ -164,13 +168,10 @@ impl Dispatcher {
         let (idle, gpus) = (self.inbox.idle.borrow().clone(), self.inbox.gpus.borrow().clone());
         let keeps = self.engine.capabilities().keeps_limits;
         let engine = [Input::Engine(listed, keeps), Input::Left(left)];
-        let inputs: Vec<_> =
-            [Input::Idle(idle), Input::Gpus(gpus)].into_iter().chain(engine).collect();
-        let archived = archived::before(&self.store, &self.state, &inputs).await?;
-        let inputs = archived.into_iter().chain(inputs);
-        self.guard(|own| inputs.for_each(|input| drop(own.apply(input))))?;
+        let inputs = [Input::Idle(idle), Input::Gpus(gpus)].into_iter().chain(engine);
+        let inputs = inputs.chain(objects.into_iter().map(creation)).collect();
         self.scheduler.renew();
-        self.commit(Vec::new()).await
+        self.take(inputs, Vec::new()).await
     }
 
     /// Does something to the state. A fault in it is counted.
@@ -553,8 +554,14 @@ impl Dispatcher {
             // The plans are at fault.
             self.apply(Input::Culprits(Culprits { ids: Vec::new(), all: true }));
         }
-        self.reconcile().await
+        self.reconcile(Vec::new()).await
     }
+}
+
+/// Creation of an object by the server itself.
+fn creation(new: NewObject) -> Input {
+    let origin = AuditDetail { by_program: true, ..AuditDetail::default() };
+    Input::Command(Box::new(Command::CreateObject { by: SYSTEM.to_owned(), new }), Arc::new(origin))
 }
 
 fn log(note: Note) {

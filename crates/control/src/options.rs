@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use orchestrator::NodeList;
+use orchestrator::{NewObject, NodeList};
 use spec::{JOB_TLS_VARIABLE, UserLimits};
 use units::Instant;
 use uuid::Uuid;
@@ -39,6 +39,8 @@ pub struct Options {
     pub ended_kept: usize,
     /// Limits on the objects of users.
     pub user_limits: UserLimits,
+    /// Objects of a new installation. Its first start creates them; a later start creates none.
+    pub samples: Vec<NewObject>,
     /// Retention of the logs.
     pub kept: RetentionPolicy,
     /// Recording of the dispatcher's inputs.

@@ -270,6 +270,7 @@ async fn open(
         node_access: Arc::new(node_access(config, dir, opened.socket)?),
         ended_kept: config.settings.ended_workloads_kept,
         user_limits: config.settings.user_limits.clone(),
+        samples: assets::samples().map_err(|error| Error::Failed(error.message))?,
         kept: config.kept(),
         recording: recording(dir, config.settings.recording_max),
         decision_fault: None,

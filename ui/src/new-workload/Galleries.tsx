@@ -17,6 +17,12 @@ interface Props {
   tried: boolean;
 }
 
+/** True if trainings may use an asset: all may use one that names no kind of workload. */
+function isForTrainings({ meta }: EnvironmentAsset | ComputeAsset): boolean {
+  const { training, workspace, inference, distributed } = meta.workloadSupportedTypes ?? {};
+  return training === true || !(workspace || inference || distributed);
+}
+
 export function Galleries({ draft, change, tried }: Props): React.ReactNode {
   const [sheet, setSheet] = useState<"environment" | "compute">();
   const assets = useAll("asset", "meta.name") ?? [];
@@ -26,9 +32,12 @@ export function Galleries({ draft, change, tried }: Props): React.ReactNode {
     ({ meta }) => meta.scope !== "project" || String(meta.projectId) === draft.projectId,
   );
   const environments = usable.filter(
-    (asset): asset is EnvironmentAsset => asset.meta.kind === "environment",
+    (asset): asset is EnvironmentAsset =>
+      asset.meta.kind === "environment" && isForTrainings(asset),
   );
-  const compute = usable.filter((asset): asset is ComputeAsset => asset.meta.kind === "compute");
+  const compute = usable.filter(
+    (asset): asset is ComputeAsset => asset.meta.kind === "compute" && isForTrainings(asset),
+  );
   const close = () => setSheet(undefined);
   return (
     <>

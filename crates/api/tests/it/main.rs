@@ -44,6 +44,7 @@ mod provider;
 mod published;
 mod read_back;
 mod refusals;
+mod samples;
 mod scrape;
 mod server;
 mod shapes;

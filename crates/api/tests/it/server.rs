@@ -12,10 +12,12 @@ use control::{Clock, Handle, NodeAccess, Options, Service, SystemClock};
 use fixture::STUCK_AFTER;
 use http_kit::Shutdown;
 use iam::LoginProvider;
-use orchestrator::NodeList;
+use orchestrator::{NewObject, NodeList};
 use serde_json::{Value, json};
 use spec::UserLimits;
 use spec::{NodeGpu, NodeSpec};
+use store::Database;
+use tokio::task::{JoinHandle, JoinSet};
 use tower::ServiceExt as _;
 
 use crate::engine_double::EngineDouble;
@@ -29,6 +31,38 @@ pub(crate) struct Server {
     pub(crate) authority: Arc<Authority>,
     clock: Arc<dyn Clock>,
     pub(crate) dir: tempfile::TempDir,
+    served: JoinHandle<Result<(), orchestrator::Error>>,
+    /// Services beside the dispatcher.
+    beside: JoinSet<()>,
+}
+
+/// Settings of a server.
+pub(crate) struct Setup {
+    login_provider: Option<LoginProvider>,
+    ended_kept: usize,
+    user_limits: UserLimits,
+    database: Database,
+    /// Objects of a new database.
+    samples: Vec<NewObject>,
+}
+
+impl Setup {
+    /// The settings of `elastane up` with this database.
+    pub(crate) fn with_samples(database: Database) -> Self {
+        Self { database, samples: ::assets::samples().unwrap(), ..Self::default() }
+    }
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            login_provider: None,
+            ended_kept: orchestrator::ENDED_KEPT,
+            user_limits: UserLimits::default(),
+            database: Database::Sqlite,
+            samples: Vec::new(),
+        }
+    }
 }
 
 fn node(name: &str, gpus: u32) -> NodeSpec {
@@ -67,18 +101,25 @@ impl Server {
     }
 
     async fn open(login_provider: Option<LoginProvider>) -> Self {
-        Self::new_with(login_provider, orchestrator::ENDED_KEPT, UserLimits::default()).await
+        Self::new_with(Setup { login_provider, ..Setup::default() }).await
     }
 
-    async fn new_with(
-        login_provider: Option<LoginProvider>,
-        ended_kept: usize,
-        limits: UserLimits,
-    ) -> Self {
+    async fn new_with(setup: Setup) -> Self {
+        Self::on(tempfile::tempdir().unwrap(), setup).await
+    }
+
+    /// A server with the state in this folder.
+    pub(crate) async fn on(dir: tempfile::TempDir, setup: Setup) -> Self {
         let nodes = vec![node("node-1", 4), node("node-2", 0)];
-        let (engine, clock) = (EngineDouble::default(), Arc::new(SystemClock));
-        let at = tempfile::tempdir().unwrap();
-        Self::with(at, nodes, engine, clock, (login_provider, ended_kept, limits)).await
+        Self::with(dir, nodes, EngineDouble::default(), Arc::new(SystemClock), setup).await
+    }
+
+    /// Ends, and returns the folder with the state. The database is free then.
+    pub(crate) async fn end(mut self) -> tempfile::TempDir {
+        self.shutdown.trigger();
+        self.served.await.unwrap().unwrap();
+        self.beside.shutdown().await;
+        self.dir
     }
 
     /// A server that goes on with the state in this folder, at this time.
@@ -88,8 +129,7 @@ impl Server {
         engine: EngineDouble,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let limits = (None, orchestrator::ENDED_KEPT, UserLimits::default());
-        Self::with(dir, nodes, engine, clock, limits).await
+        Self::with(dir, nodes, engine, clock, Setup::with_samples(Database::Sqlite)).await
     }
 
     async fn with(
@@ -97,9 +137,10 @@ impl Server {
         nodes: Vec<NodeSpec>,
         engine: EngineDouble,
         clock: Arc<dyn Clock>,
-        (login_provider, ended_kept, user_limits): (Option<LoginProvider>, usize, UserLimits),
+        setup: Setup,
     ) -> Self {
-        let store = store::Store::open(dir.path()).await.unwrap();
+        let Setup { login_provider, ended_kept, user_limits, database, samples } = setup;
+        let store = store::Store::open_in(dir.path(), &database).await.unwrap();
         let authority = Authority::open(dir.path(), &store, "ada", clock.now()).await.unwrap();
         let vault = auth::Vault::open(&dir.path().join(auth::VAULT_FILE)).unwrap();
         let options = Options {
@@ -118,6 +159,7 @@ impl Server {
             ),
             ended_kept,
             user_limits,
+            samples,
             kept: control::RetentionPolicy::default(),
             decision_fault: None,
             batch_fault: None,
@@ -126,9 +168,10 @@ impl Server {
         let control = control.that_waits();
         let shutdown = Shutdown::default();
         let stop = shutdown.clone();
-        tokio::spawn(service.run(async move { stop.wait().await }));
+        let served = tokio::spawn(service.run(async move { stop.wait().await }));
         let serving = serving::Service::new(control.clone());
-        tokio::spawn(serving.clone().run());
+        let mut beside = JoinSet::new();
+        beside.spawn(serving.clone().run());
         let training = training::Service::new(control.clone(), api::unseal(vault.clone()));
         let authority = Arc::new(authority);
         let router = api::router(State {
@@ -149,7 +192,7 @@ impl Server {
         });
         let token = std::fs::read_to_string(dir.path().join(auth::TOKEN_FILE)).unwrap();
         let token = token.trim().to_owned();
-        Self { router, control, engine, shutdown, token, authority, clock, dir }
+        Self { router, control, engine, shutdown, token, authority, clock, dir, served, beside }
     }
 
     /// The time there.
@@ -173,8 +216,8 @@ impl Server {
     }
 
     /// A server with both projects, which keeps `ended` ended workloads in memory and limits users.
-    pub(crate) async fn that_keeps_and_limits(ended: usize, limits: UserLimits) -> Self {
-        let server = Self::new_with(None, ended, limits).await;
+    pub(crate) async fn that_keeps_and_limits(ended_kept: usize, user_limits: UserLimits) -> Self {
+        let server = Self::new_with(Setup { ended_kept, user_limits, ..Setup::default() }).await;
         for name in ["team-a", "team-b"] {
             let (status, made) = server.post("/api/v1/org-unit/projects", server.team(name)).await;
             assert_eq!(status, StatusCode::CREATED, "{made}");

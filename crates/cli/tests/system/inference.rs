@@ -159,9 +159,9 @@ fn inference(sandbox: &Sandbox, client: &Client) -> String {
         own.display()
     ));
     assert!(made.text.contains("Creating inference svc..."), "{}", made.text);
-    let wrong = "runai inference submit b -p team-a --compute two-gpus --serving-port 1 -i x";
+    let wrong = "runai inference submit b -p team-a --compute ten-gpus --serving-port 1 -i x";
     let wrong = sandbox.shell(wrong).text;
-    assert!(wrong.contains("no compute asset `two-gpus` is visible to team-a"), "{wrong}");
+    assert!(wrong.contains("no compute asset `ten-gpus` is visible to team-a"), "{wrong}");
     let tab = "COMPLETE=bash _CLAP_COMPLETE_INDEX=4 runai -- runai -p team-a delete s";
     assert_eq!(sandbox.shell(tab).text.trim(), "svc", "the shell is told which there are");
     let all = client.api("GET /api/v1/workloads", &Value::Null);

@@ -33,6 +33,7 @@ mod recording;
 mod refusals;
 mod restart;
 mod retention;
+mod samples;
 mod secrets;
 mod set_aside;
 mod told;

@@ -6,8 +6,9 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use control::{Handle, Options, Service};
 use fixture::STUCK_AFTER;
-use orchestrator::{Error, NodeList, OrgChange};
+use orchestrator::{Error, NewId, NewObject, NodeList, OrgChange};
 use records::EventFilter;
+use serde_json::json;
 use spec::{
     CleanPods, DistributedSpec, Framework, GpuRequest, MASTER, NodeGpu, NodeSpec, Place, PodSet,
     PodSpec, Priority, Restart, ShareChange, WORKER, WorkloadKind, WorkloadSpec,
@@ -18,7 +19,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use units::Instant;
 use uuid::Uuid;
-use view::{Event, Phase, ReasonView, View, WorkloadView};
+use view::{Event, Phase, ReasonView, Scope, View, WorkloadView};
 
 use crate::fake::{FakeEngine, ManualClock};
 
@@ -32,11 +33,13 @@ struct Kept {
     recording_max: u64,
     /// Ended workloads that stay in memory.
     ended: usize,
+    /// True if a new database gets a sample.
+    samples: bool,
 }
 
 impl Default for Kept {
     fn default() -> Self {
-        Self { recording_max: RECORDING_MAX, ended: orchestrator::ENDED_KEPT }
+        Self { recording_max: RECORDING_MAX, ended: orchestrator::ENDED_KEPT, samples: false }
     }
 }
 
@@ -187,6 +190,12 @@ impl World {
         let policy = sched::Policy::default();
         let kept = Kept { recording_max: bytes_max, ..Kept::default() };
         Box::pin(Self::open((Database::Sqlite, kept), nodes, quotas, policy)).await
+    }
+
+    /// A world whose new database gets a sample.
+    pub(crate) async fn with_sample(database: Database) -> Self {
+        let (kept, policy) = (Kept { samples: true, ..Kept::default() }, sched::Policy::default());
+        Box::pin(Self::open((database, kept), nodes(1, 1), &[], policy)).await
     }
 
     /// A world with 8 GPUs that keeps `ended` ended workloads in memory.
@@ -502,6 +511,19 @@ fn unseal(of: &str, text: &str) -> Result<BTreeMap<String, String>, String> {
     serde_json::from_str(text).map_err(|_| format!("{of} is sealed with another key"))
 }
 
+/// The object of a new database.
+fn sample() -> NewObject {
+    NewObject {
+        kind: "asset",
+        id: NewId::Any,
+        scope: Scope::Cluster,
+        owner: String::new(),
+        name: "sample".to_owned(),
+        body: json!({}),
+        newest: None,
+    }
+}
+
 async fn open(
     (dir, database, kept): (&tempfile::TempDir, &Database, Kept),
     nodes: &[NodeSpec],
@@ -527,6 +549,7 @@ async fn open(
         node_access: Default::default(),
         ended_kept: kept.ended,
         user_limits: spec::UserLimits::default(),
+        samples: if kept.samples { vec![sample()] } else { Vec::new() },
         kept: control::RetentionPolicy::default(),
         recording: crate::recording::writer(dir.path(), kept.recording_max),
         decision_fault: Some(Arc::new(before_decision)),
