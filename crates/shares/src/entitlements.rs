@@ -32,6 +32,8 @@ pub struct Entitlements {
     /// `true` if other work can use some GPUs than at the last update.
     is_supply_new: bool,
     meetings: BTreeMap<QueueId, Meeting>,
+    /// What each of siblings held that cannot be preempted, where quotas promise more than there is.
+    fixed: BTreeMap<Siblings, Vec<Resources>>,
 }
 
 /// GPUs that queues divide since their work can use no others.
@@ -71,6 +73,8 @@ const fn place(kind: Kind) -> usize {
 struct Work {
     /// Siblings by their distance from the root: those of them that ask for more or less.
     groups: BTreeMap<(usize, Siblings), BTreeSet<QueueId>>,
+    /// Siblings that are divided again whatever they ask for.
+    due: BTreeSet<Siblings>,
     /// True if a decision about what waited before may be another one.
     matters: bool,
 }
@@ -116,6 +120,7 @@ impl Entitlements {
         for pool in cluster.divisions() {
             self.learn(cluster, (None, pool));
         }
+        self.learn_fixed(cluster);
         self.is_supply_new = false;
         let other = |(id, fair): &(&QueueId, &Resources)| before.get(*id) != Some(*fair);
         self.moved.extend(self.fair.iter().filter(other).map(|(id, _)| *id));
@@ -168,6 +173,7 @@ impl Entitlements {
                 group.insert(id);
             }
         }
+        self.note_fixed(cluster, &mut bounded, &mut work);
         for &pool in &bounded {
             work.groups.retain(|(_, (_, other)), _| *other != pool);
             self.divide_pool_again(cluster, rules, pool, &mut work);
@@ -178,7 +184,32 @@ impl Entitlements {
                 self.divide_again(cluster, rules, (depth, at), &changed, &mut work);
             }
         }
+        self.learn_fixed(cluster);
         work.matters
+    }
+
+    /// Siblings of which any holds more or less that cannot be preempted than at the last update are due.
+    fn note_fixed(&self, cluster: &Cluster, bounded: &mut BTreeSet<PoolId>, work: &mut Work) {
+        for (&at, before) in &self.fixed {
+            if *before == fixed(cluster, at) {
+                continue;
+            }
+            if self.supply.groups(at.1).is_some() {
+                bounded.insert(at.1);
+            } else {
+                let depth = at.0.map_or(0, |above| cluster.lineage(above).count()) + 1;
+                work.groups.entry((depth, at)).or_default();
+                work.due.insert(at);
+            }
+        }
+    }
+
+    fn learn_fixed(&mut self, cluster: &Cluster) {
+        let short = self
+            .groups
+            .iter()
+            .filter(|(_, group)| Kind::ALL.into_iter().any(|kind| group.is_short(kind)));
+        self.fixed = short.map(|(&at, _)| (at, fixed(cluster, at))).collect();
     }
 
     /// Looks at all queues of a pool of which some GPUs are not for all work.
@@ -235,7 +266,7 @@ impl Entitlements {
         let mut touched: BTreeMap<QueueId, Resources> = BTreeMap::new();
         for kind in Kind::ALL {
             let before = group;
-            let other_total = before.total[kind] != total[kind];
+            let other_total = before.total[kind] != total[kind] || work.due.contains(&at);
             group.total[kind] = total[kind];
             for &id in changed {
                 group.recount(Claim::of(cluster, &self.demand, id), self.requested[&id], kind);
@@ -314,9 +345,18 @@ impl Group {
 
 fn siblings(cluster: &Cluster, (above, pool): Siblings) -> Vec<QueueId> {
     match above {
-        Some(above) => cluster.queues()[above].children.iter().copied().collect(),
+        Some(above) => {
+            let above = cluster.queues().get(above);
+            above.into_iter().flat_map(|above| &above.children).copied().collect()
+        }
         None => cluster.roots(pool).collect(),
     }
+}
+
+/// What each of siblings holds that cannot be preempted.
+fn fixed(cluster: &Cluster, at: Siblings) -> Vec<Resources> {
+    let held = |id: QueueId| cluster.queues()[id].allocated_non_preemptible;
+    siblings(cluster, at).into_iter().map(held).collect()
 }
 
 /// True if anything that waited before could be decided in another way, as a queue has this share and
