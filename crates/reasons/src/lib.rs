@@ -361,6 +361,17 @@ pub struct QueueNumbers {
     pub quota: u64,
     /// Its fair share.
     pub fair_share: u64,
+    /// True if the fair share is all that its quota is worth, as others have quotas, too, and all of them
+    /// exceed what there is.
+    pub is_claim: bool,
+}
+
+impl QueueNumbers {
+    /// The name of its fair share.
+    #[must_use]
+    pub const fn share_name(&self) -> &'static str {
+        if self.is_claim { "claim" } else { "fair share" }
+    }
 }
 
 /// Right by which one queue reclaims from another.

@@ -22,13 +22,13 @@ impl fmt::Display for WorkloadRef {
 
 impl fmt::Display for QueueNumbers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, kind, allocated, lent, quota, fair_share } = self;
+        let Self { name, kind, allocated, lent, quota, fair_share, .. } = self;
         write!(f, "{name} holds {}", of(*kind, *allocated))?;
         if *lent > 0 {
             write!(f, ", {} of them beyond its requests", number(*kind, *lent))?;
         }
         let (quota, fair_share) = (number(*kind, *quota), number(*kind, *fair_share));
-        write!(f, " (quota {quota}, fair share {fair_share})")
+        write!(f, " (quota {quota}, {} {fair_share})", self.share_name())
     }
 }
 
@@ -269,20 +269,23 @@ fn not_entitled_to_more(
     requested: u64,
     common: Option<&CommonGpus>,
 ) -> fmt::Result {
-    let QueueNumbers { name, kind, allocated, lent, quota, fair_share } = queue;
+    let QueueNumbers { name, kind, allocated, lent, quota, fair_share, .. } = queue;
     let held = allocated.saturating_sub(*lent);
     if held.saturating_add(requested) > *fair_share {
         write!(
             f,
-            "nothing is taken from others for {name}: {} + {} would exceed its fair share of {} \
-             (quota {})",
+            "nothing is taken from others for {name}: {} + {} would exceed its {} of {} (quota {})",
             number(*kind, held),
             of(*kind, requested),
+            queue.share_name(),
             number(*kind, *fair_share),
             number(*kind, *quota)
         )?;
         if *lent > 0 {
             write!(f, "; it holds {} beyond its requests", of(*kind, *lent))?;
+        }
+        if queue.is_claim && held < *fair_share && held + requested <= *quota {
+            f.write_str("; work larger than a claim is served by turn")?;
         }
     } else {
         write!(f, "nothing is taken from others for {}: {queue}", of(*kind, requested))?;

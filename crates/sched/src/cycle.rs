@@ -7,6 +7,7 @@ use model::{Change, Cluster, Workload};
 use units::Instant;
 
 use crate::actions::{self, drain, explain};
+use crate::entitlement::{next_turn, turn_of};
 #[cfg(feature = "kai")]
 use crate::kai;
 use crate::knowledge::{Knowledge, QuietCycle};
@@ -241,14 +242,13 @@ fn wake_when_safety_ends(s: &mut Session<'_>) {
     }
 }
 
-/// While workloads wait: wakes when the next turn ends, after which there may be victims.
+/// While workloads wait: when the next turn ends or the next begins, there may be victims again.
 fn wake_when_turns_end(s: &mut Session<'_>) {
     if s.waiting().next().is_none() {
         return;
     }
-    let begun = s.cluster.queues().iter().filter_map(|(_, queue)| queue.lag.turn_since);
-    let ends = begun.map(|since| since.plus_ms(s.policy.turn_ms));
-    if let Some(next) = ends.filter(|&end| end > s.now).min() {
+    let ends = s.cluster.queues().ids().filter_map(|queue| turn_of(s, queue)).min();
+    if let Some(next) = ends.into_iter().chain(next_turn(s)).min() {
         s.wake(next);
     }
 }

@@ -16,6 +16,7 @@ use model::{
 use units::{Instant, Kind, Ratio, Resources};
 
 use crate::candidates::FailedTurns;
+use crate::entitlement::is_scaled;
 use crate::equivalence_class::patient_until;
 use crate::free_places::FreePlaces;
 use crate::knowledge::Knowledge;
@@ -570,6 +571,7 @@ impl Session<'_> {
             lent: queue.allocated[kind] - queue.held()[kind],
             quota: queue.share.quota[kind],
             fair_share: self.fair().get(&id).map_or(0, |share| share[kind]),
+            is_claim: kind == Kind::Gpu && is_scaled(self, id),
         }
     }
 

@@ -1,6 +1,8 @@
 //! The division of one kind of resource among siblings. Owns: the precedence of quotas over
 //! weights, and the rounding. Source: scheduling reference §7 and §8, Run:ai reference D.3, D.3b.
 
+use std::collections::BTreeMap;
+
 use model::Claim;
 use units::Kind;
 
@@ -44,20 +46,11 @@ pub(crate) fn divide_one(queues: &[Claim<'_>], rules: Rules, kind: Kind, total: 
         return queues.iter().map(within).collect();
     }
     if promised > u128::from(total) {
-        let quota = |q: &Claim<'_>| u128::from(q.queue.share.quota[kind].min(total));
-        let lines = queues.iter().map(|q| Line::new(q, within(q), quota(q)));
-        let mut lines: Vec<_> = lines.collect();
-        pour(&mut lines, kind.share_unit(), total);
-        return lines.into_iter().map(|line| line.given).collect();
+        return scaled(queues, kind, total);
     }
     let mut shares: Vec<u64> = queues.iter().map(within).collect();
     let mut left = total - shares.iter().sum::<u64>();
-    let mut priorities: Vec<_> = queues.iter().map(|q| q.queue.share.priority).collect();
-    priorities.sort_unstable();
-    priorities.dedup();
-    for &priority in priorities.iter().rev() {
-        let group: Vec<_> =
-            (0..queues.len()).filter(|&at| queues[at].queue.share.priority == priority).collect();
+    for group in by_priority(queues) {
         let weights = weights(queues, &group, rules, kind, &shares);
         let lines = group.iter().zip(weights);
         let mut lines: Vec<_> = lines
@@ -71,7 +64,40 @@ pub(crate) fn divide_one(queues: &[Claim<'_>], rules: Rules, kind: Kind, total: 
     shares
 }
 
-/// The weights by which a group divides the rest. With time-based fairness a queue that used more
+/// Quotas that promise more than there is, scaled: work that cannot be preempted keeps what it holds, then
+/// those of the highest priority come first, and within one priority all get in proportion to what their
+/// quotas have left. Claims are no whole units, so that of equals none has more.
+fn scaled(queues: &[Claim<'_>], kind: Kind, total: u64) -> Vec<u64> {
+    let quota = |q: &Claim<'_>| q.queue.share.quota[kind].min(total);
+    let fixed =
+        |q: &Claim<'_>| q.queue.allocated_non_preemptible[kind].min(q.promised(kind)).min(total);
+    let kept = queues.iter().map(|q| Line::new(q, fixed(q), u128::from(quota(q))));
+    let mut kept: Vec<_> = kept.collect();
+    let mut left = pour(&mut kept, 1, total);
+    let mut shares: Vec<u64> = kept.into_iter().map(|line| line.given).collect();
+    for group in by_priority(queues) {
+        let line = |&at: &usize| {
+            let q = &queues[at];
+            let weight = quota(q).saturating_sub(shares[at]);
+            Line::new(q, q.promised(kind) - shares[at], u128::from(weight))
+        };
+        let mut lines: Vec<_> = group.iter().map(line).collect();
+        left = pour(&mut lines, 1, left);
+        group.iter().zip(&lines).for_each(|(&at, line)| shares[at] += line.given);
+    }
+    shares
+}
+
+/// Those of each priority, the highest first.
+fn by_priority(queues: &[Claim<'_>]) -> Vec<Vec<usize>> {
+    let mut groups: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (at, one) in queues.iter().enumerate() {
+        groups.entry(one.queue.share.priority).or_default().push(at);
+    }
+    groups.into_values().rev().collect()
+}
+
+/// The weights of a group for what is left over. With time-based fairness a queue that used more
 /// than its part recently weighs less now: `n + k (n - u)` with `n` its part of the weights, `u`
 /// its part of the capacity over the window, both scaled to integers.
 fn weights(

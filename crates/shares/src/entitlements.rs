@@ -33,6 +33,8 @@ pub struct Entitlements {
     /// `true` if the GPUs that some work can use have changed since the last update.
     is_supply_new: bool,
     meetings: BTreeMap<QueueId, Meeting>,
+    /// What each of siblings held that cannot be preempted, where quotas promise more than there is.
+    fixed: BTreeMap<Siblings, Vec<Resources>>,
 }
 
 /// GPUs that projects divide since their work can use no others.
@@ -72,7 +74,9 @@ const fn place(kind: Kind) -> usize {
 struct Work {
     /// Siblings by their distance from the root, and those with a changed demand.
     groups: BTreeMap<(usize, Siblings), BTreeSet<QueueId>>,
-    /// `true` if the decision about a pending workload can differ from the last one.
+    /// Siblings that are divided again whatever they ask for.
+    due: BTreeSet<Siblings>,
+    /// True if a decision about what waited before may be another one.
     matters: bool,
 }
 
@@ -117,6 +121,7 @@ impl Entitlements {
         for pool in cluster.divisions() {
             self.learn(cluster, (None, pool));
         }
+        self.learn_fixed(cluster);
         self.is_supply_new = false;
         let other = |(id, fair): &(&QueueId, &Resources)| before.get(*id) != Some(*fair);
         self.moved.extend(self.fair.iter().filter(other).map(|(id, _)| *id));
@@ -169,6 +174,7 @@ impl Entitlements {
                 group.insert(id);
             }
         }
+        self.note_fixed(cluster, &mut bounded, &mut work);
         for &pool in &bounded {
             work.groups.retain(|(_, (_, other)), _| *other != pool);
             self.divide_pool_again(cluster, rules, pool, &mut work);
@@ -179,10 +185,35 @@ impl Entitlements {
                 self.divide_again(cluster, rules, (depth, at), &changed, &mut work);
             }
         }
+        self.learn_fixed(cluster);
         work.matters
     }
 
-    /// Recomputes all shares in a pool in which some GPUs are not usable by all work.
+    /// Siblings of which any holds more or less that cannot be preempted than at the last update are due.
+    fn note_fixed(&self, cluster: &Cluster, bounded: &mut BTreeSet<PoolId>, work: &mut Work) {
+        for (&at, before) in &self.fixed {
+            if *before == fixed(cluster, at) {
+                continue;
+            }
+            if self.supply.groups(at.1).is_some() {
+                bounded.insert(at.1);
+            } else {
+                let depth = at.0.map_or(0, |above| cluster.lineage(above).count()) + 1;
+                work.groups.entry((depth, at)).or_default();
+                work.due.insert(at);
+            }
+        }
+    }
+
+    fn learn_fixed(&mut self, cluster: &Cluster) {
+        let short = self
+            .groups
+            .iter()
+            .filter(|(_, group)| Kind::ALL.into_iter().any(|kind| group.is_short(kind)));
+        self.fixed = short.map(|(&at, _)| (at, fixed(cluster, at))).collect();
+    }
+
+    /// Looks at all queues of a pool of which some GPUs are not for all work.
     fn divide_pool_again(
         &mut self,
         cluster: &Cluster,
@@ -236,7 +267,7 @@ impl Entitlements {
         let mut touched: BTreeMap<QueueId, Resources> = BTreeMap::new();
         for kind in Kind::ALL {
             let before = group;
-            let other_total = before.total[kind] != total[kind];
+            let other_total = before.total[kind] != total[kind] || work.due.contains(&at);
             group.total[kind] = total[kind];
             for &id in changed {
                 group.recount(Claim::of(cluster, &self.demand, id), self.requested[&id], kind);
@@ -315,14 +346,23 @@ impl Group {
 
 fn siblings(cluster: &Cluster, (above, pool): Siblings) -> Vec<QueueId> {
     match above {
-        Some(above) => cluster.queues()[above].children.iter().copied().collect(),
+        Some(above) => {
+            let above = cluster.queues().get(above);
+            above.into_iter().flat_map(|above| &above.children).copied().collect()
+        }
         None => cluster.roots(pool).collect(),
     }
 }
 
-/// `true` if the decision about a pending workload can differ, given the old and the new share and
-/// demand of a queue. It cannot differ if the queue gets all it demands, before and now: neither
-/// its used resources nor the request of one of its workloads exceeds that.
+/// What each of siblings holds that cannot be preempted.
+fn fixed(cluster: &Cluster, at: Siblings) -> Vec<Resources> {
+    let held = |id: QueueId| cluster.queues()[id].allocated_non_preemptible;
+    siblings(cluster, at).into_iter().map(held).collect()
+}
+
+/// True if anything that waited before could be decided in another way, as a queue has this share and
+/// asks for so much. It could not if the queue gets all it asks for, then and now: what is held and
+/// what one of its workloads asks for is no more than that.
 fn matters(
     cluster: &Cluster,
     id: QueueId,

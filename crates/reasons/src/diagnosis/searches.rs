@@ -135,8 +135,9 @@ impl Outcome {
                 format!("a limit or quota refuses it, whatever others do ({})", reason.code().code)
             }
             Self::NotEntitled { queue, requested } => format!(
-                "with {} more it would hold more than its fair share; {queue}",
-                number(queue.kind, *requested)
+                "with {} more it would hold more than its {}; {queue}",
+                number(queue.kind, *requested),
+                queue.share_name()
             ),
             Self::OnlyPreemptible => "only preemptible workloads are helped by moving".to_owned(),
             Self::FreeTooLittle { kind, requested, free: 0 } => {

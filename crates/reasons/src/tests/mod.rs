@@ -19,7 +19,8 @@ const GIB: u64 = 1 << 30;
 
 fn queue(name: &str) -> QueueNumbers {
     let name = name.to_owned();
-    QueueNumbers { name, kind: Kind::Gpu, allocated: 3000, lent: 0, quota: 2000, fair_share: 2500 }
+    let (quota, fair_share, is_claim) = (2000, 2500, false);
+    QueueNumbers { name, kind: Kind::Gpu, allocated: 3000, lent: 0, quota, fair_share, is_claim }
 }
 
 fn with_lent(name: &str) -> QueueNumbers {

@@ -8,7 +8,8 @@ use units::{Kind, Resources};
 
 use super::preempt::{Preempt, preempted};
 use crate::entitlement::{
-    beyond, beyond_share, branches, deserved, lineage_below, turn_ends, within,
+    beyond, beyond_share, branches, claim, deserved, is_next, lacks_a_gpu, lineage_below, may_hold,
+    may_lose, quota, turn_ends, within,
 };
 use crate::precedence::gives_way_to;
 use crate::session::Session;
@@ -34,7 +35,7 @@ impl Rule for Reclaim {
     ) -> bool {
         let queue = s.queue_of(id);
         let held = s.cluster.queues()[queue].held().saturating_sub(given);
-        beyond(held, asked + s.reserved_before(id), s.fair()[&queue]).is_none()
+        beyond(held, asked + s.reserved_before(id), may_hold(s, queue, id, given)).is_none()
     }
 
     fn is_victim(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
@@ -49,10 +50,10 @@ impl Rule for Reclaim {
     }
 
     fn fair_outcome(&self, s: &Session<'_>, id: WorkloadId, _: Resources) -> bool {
-        let row = &s.cluster.workloads()[id];
-        let (asked, share) = (row.demand(), s.fair()[&s.queue_of(id)]);
-        let held = s.cluster.queues()[s.queue_of(id)].held();
-        Kind::ALL.into_iter().all(|kind| asked[kind] == 0 || held[kind] <= share[kind])
+        let (row, queue) = (&s.cluster.workloads()[id], s.queue_of(id));
+        let (asked, most) = (row.demand(), may_hold(s, queue, id, Resources::ZERO));
+        let held = s.cluster.queues()[queue].held();
+        Kind::ALL.into_iter().all(|kind| asked[kind] == 0 || held[kind] <= most[kind])
     }
 
     fn spares_the_entitled(&self) -> bool {
@@ -88,12 +89,12 @@ impl Rule for Reclaim {
         above_minimum_while_safe(s, victim, |share| share.reclaim_min_runtime_ms)
     }
 
-    /// Two ways, judged where the two paths in the tree part. A queue that stays within its quota
-    /// takes from one above its quota, even if that one falls below it: work is indivisible, and
-    /// the quota is a promise. A queue that stays within its fair share takes from one above its
-    /// fair share, but never from that one's quota, and its least important work first; without
-    /// this, two queues with large gangs take the same GPUs from each other for ever (found by
-    /// random histories).
+    /// Three ways, judged where the two paths in the tree part. A queue that stays within its quota
+    /// takes from one above its quota, even if that one falls below it: work comes in lumps, and
+    /// the quota is a promise. Where quotas promise more than there is, one that stays within its claim
+    /// takes what is beyond another's, and work that is partly within a claim goes by turn. A queue that stays within its fair share takes from one above its
+    /// fair share, but never what is within that one's quota, and its least important work first; without this, two queues with large
+    /// gangs take the same GPUs from each other for ever (found by random histories).
     fn just(
         &self,
         s: &Session<'_>,
@@ -108,23 +109,28 @@ impl Rule for Reclaim {
         // the taker's side must be entitled.
         let leaf = s.queue_of(id);
         let below = || lineage_below(s, leaf, taker);
-        if !below().all(|queue| beyond_share(s, queue, asked).is_none()) {
+        let held = |queue: QueueId| s.cluster.queues()[queue].held();
+        let may_take = |queue: QueueId| {
+            beyond(held(queue), asked, may_hold(s, queue, id, Resources::ZERO)).is_none()
+        };
+        if !below().all(may_take) {
             return false;
+        }
+        if by_quota(s, id, asked, (taker, giver), freed(s, eviction_unit)) {
+            return true;
         }
         let priority = unit_priority(s, victim, eviction_unit);
         let (freed, less) = (freed(s, eviction_unit), held_below(s, victim, priority));
-        let held = |queue: QueueId| s.cluster.queues()[queue].held();
         let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
-        let above_quota = kinds().any(|kind| held(giver)[kind] > deserved(s, giver)[kind]);
-        // The surplus of a queue is its least important work: work within its share without that is
-        // not reclaimed for another's share. Otherwise two queues that lack different resources
-        // take from each other for ever, one the GPUs, the other the cores (found by random
-        // histories). This holds at every level: work of a project within its share is not the
-        // surplus of its department, or else it takes that back from its siblings, and so on for
-        // ever.
+        // The surplus of a queue is its least important work: what is within its share without that
+        // is not taken for another's share. Or else two queues that lack different resources take
+        // from each other for ever, one the GPUs, the other the cores (found by random histories).
+        // So it is at every level: what a project holds within its share is not the surplus of its
+        // department, or else it takes that back from its siblings, and so on for ever.
         let is_its_turn =
             matches!(eviction_unit, EvictionUnit::All(_)) && turn_ends(s, giver, victim).is_some();
-        let above_share = !is_its_turn
+        !is_its_turn
+            && below().all(|queue| beyond_share(s, queue, asked).is_none())
             && lineage_below(s, s.queue_of(victim), giver).all(|queue| {
                 let (left, without_less) =
                     (held(queue).saturating_sub(freed), held(queue).saturating_sub(less));
@@ -133,9 +139,7 @@ impl Rule for Reclaim {
                     without_less[kind] > fair[kind].max(quota[kind])
                         && (left[kind] >= quota[kind] || !s.policy.protects_quota)
                 })
-            });
-        let within_quota = below().all(|queue| within(s, queue, asked, deserved(s, queue)));
-        above_share || (within_quota && above_quota)
+            })
     }
 
     fn cause(
@@ -150,16 +154,19 @@ impl Rule for Reclaim {
         }
         let queue = |id: WorkloadId| s.queue_of(id);
         let (winner, loser) = branches(s, id, victim).unwrap_or_else(|| (queue(id), queue(victim)));
-        let below = || lineage_below(s, queue(id), winner);
-        let (held, quota) = (s.cluster.queues()[loser].held(), deserved(s, loser));
-        let fair = s.fair()[&loser];
+        let (held, fair) = (s.cluster.queues()[loser].held(), s.fair()[&loser]);
         let above = |most: Resources| {
             Kind::ALL.into_iter().find(|&kind| asked[kind] > 0 && held[kind] > most[kind])
         };
-        let within_quota = below().all(|queue| within(s, queue, asked, deserved(s, queue)));
-        let (strategy, kind) = match above(quota).filter(|_| within_quota) {
+        let is_within = |most: fn(&Session<'_>, QueueId) -> Resources| {
+            lineage_below(s, queue(id), winner).all(|queue| within(s, queue, asked, most(s, queue)))
+        };
+        let by_claim = above(deserved(s, loser)).filter(|_| is_within(deserved));
+        let by_quota = || above(deserved(s, loser)).filter(|_| is_within(quota));
+        let by_share = || above(fair.max(deserved(s, loser)));
+        let (strategy, kind) = match by_claim.or_else(by_quota) {
             Some(kind) => (Strategy::QuotaGuaranteed, kind),
-            None => (Strategy::FairShareMaintained, above(fair.max(quota)).unwrap_or(Kind::Gpu)),
+            None => (Strategy::FairShareMaintained, by_share().unwrap_or(Kind::Gpu)),
         };
         Cause::Reclaimed {
             strategy,
@@ -172,11 +179,39 @@ impl Rule for Reclaim {
     }
 }
 
-/// The sibling queues along the taker's path whose work may give way, and the maximum amount that
-/// it frees: as long as each holds more than it deserves, and, where the taker's side would be
-/// above its quota, more than its share, on every level down to the victim. The last piece may be
-/// as large as the largest workload. Resources freed below a level reduce its use, which may
-/// entitle it to take from its own siblings.
+/// True if a queue takes for its quota: what is beyond the quota of another, or, where quotas promise more
+/// than there is, for its claim what is beyond another's, and by turn what is larger than both.
+fn by_quota(
+    s: &Session<'_>,
+    id: WorkloadId,
+    asked: Resources,
+    (taker, giver): (QueueId, QueueId),
+    freed: Resources,
+) -> bool {
+    let is_within = |most: fn(&Session<'_>, QueueId) -> Resources| {
+        lineage_below(s, s.queue_of(id), taker).all(|queue| within(s, queue, asked, most(s, queue)))
+    };
+    let held = s.cluster.queues()[giver].held();
+    let is_above = |most: Resources| {
+        Kind::ALL.into_iter().any(|kind| asked[kind] > 0 && held[kind] > most[kind])
+    };
+    if !is_within(quota) {
+        return false;
+    }
+    let is_claimed = || is_within(deserved) && is_above(deserved(s, giver));
+    let may_cross =
+        |queue: QueueId| within(s, queue, asked, deserved(s, queue)) || lacks_a_gpu(s, queue, id);
+    let may_turn =
+        || lineage_below(s, s.queue_of(id), taker).all(may_cross) && is_next(s, taker, giver);
+    is_above(quota(s, giver))
+        || (is_above(claim(s, giver)) && may_lose(s, giver, freed) && (is_claimed() || may_turn()))
+}
+
+/// The queues beside the taker's path below which all may give, and how much they give at most together: as
+/// long as each holds more than it deserves, and where the taker's side would be above its quota, more
+/// than its share, on every level down to the work that gives way. The last piece may be as large as its
+/// largest workload. What those below a level give makes that level hold less, and so it may be entitled to
+/// take from its own siblings only then.
 fn givers(
     s: &Session<'_>,
     id: WorkloadId,
@@ -187,11 +222,11 @@ fn givers(
     let (mut all, mut most, mut within_quota) = (BTreeSet::new(), Resources::ZERO, true);
     for queue in s.cluster.lineage(s.queue_of(id)) {
         let held = s.cluster.queues()[queue].held().saturating_sub(most);
-        // With different pod sets, one may request only what the queue is entitled to.
-        if is_one_set && beyond(held, asked, s.fair()[&queue]).is_some() {
+        // Of sets that differ one may ask only for what it is entitled to.
+        if is_one_set && beyond(held, asked, may_hold(s, queue, id, most)).is_some() {
             break;
         }
-        within_quota &= (held + asked).fits_in(deserved(s, queue));
+        within_quota &= (held + asked).fits_in(quota(s, queue));
         for giver in s.siblings(queue) {
             if !within_quota {
                 most += surplus(s, giver, asked, &mut at_most, &mut all);
@@ -225,9 +260,9 @@ fn surplus(
     at_most(giver).min(below)
 }
 
-/// `true` if a queue uses more than its quota of a requested resource.
+/// True if a queue holds more than its quota, or its claim, of what is asked for.
 fn is_over_quota(s: &Session<'_>, giver: QueueId, asked: Resources) -> bool {
-    let (held, quota) = (s.cluster.queues()[giver].held(), deserved(s, giver));
+    let (held, quota) = (s.cluster.queues()[giver].held(), claim(s, giver));
     Kind::ALL.into_iter().any(|kind| asked[kind] > 0 && held[kind] > quota[kind])
 }
 
@@ -245,15 +280,15 @@ fn gives_at_most(
     largest_workloads: &mut LargestWorkloads,
 ) -> Resources {
     let row = &s.cluster.queues()[giver];
-    let (held, deserved) = (row.held(), deserved(s, giver));
+    let (held, claim) = (row.held(), claim(s, giver));
     let mut over =
-        Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0 && held[kind] > deserved[kind]);
+        Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0 && held[kind] > claim[kind]);
     let Some(kind) = over.next() else { return Resources::ZERO };
     let mut most = row.preemptible_held();
     // Above its share in one resource only, it stops giving when that surplus is used up.
     if over.next().is_none() && most != Resources::ZERO {
         let lent_millis = if kind == Kind::Gpu { row.lent_gpu_millis } else { 0 };
-        let beyond = held[kind] - deserved[kind] - 1 + lent_millis;
+        let beyond = held[kind] - claim[kind] - 1 + lent_millis;
         most[kind] =
             most[kind].min(beyond.saturating_add(largest_workloads.largest(s, giver)[kind]));
     }

@@ -121,6 +121,11 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
     for who in others {
         give(s, rule, id, asked, who, &mut givers);
     }
+    // Work that is larger than a claim takes only what is beyond the claims of others.
+    let takes_nothing = givers.is_empty() && means == Means::Reclaim;
+    if let Some(kind) = not_entitled(s, id, asked).filter(|_| takes_nothing) {
+        return Outcome::NotEntitled { queue: s.numbers(queue, kind), requested: asked[kind] };
+    }
     let pods = s.next_pods(id);
     let mut placeable = 0;
     for &pod in &pods {

@@ -16,7 +16,8 @@ use model::{Placement, PodId, PoolId, QueueId, Share, WorkloadId};
 use units::{Kind, Resources};
 
 use crate::entitlement::{
-    beyond_share, branches, deserved, is_above_share, not_entitled, parting, turn_ends,
+    beyond_share, branches, deserved, is_above_share, may_hold_alone, not_entitled, parting,
+    turn_ends,
 };
 use crate::equivalence_class::{EquivalenceClass, is_elastic};
 use crate::knowledge::QuietCycle;
@@ -206,16 +207,16 @@ impl Session<'_> {
         workload.enough(|set| workload.pod_sets[set].placed)
     }
 
-    /// `true` if limit, quota and fair share have room for the request at every level when the
-    /// queue is otherwise empty; or if the queue is below its share, so that it gets a turn, and
-    /// the request leaves its siblings their guaranteed resources.
+    /// True if limit, quota and fair share have room for so much at every level, if the queue holds
+    /// nothing else (of a quota that is worth less than it is set to, all of it); or the queue holds less
+    /// than its share, so that it gets a turn, and its siblings are not guaranteed what it takes.
     fn could_start(&self, id: WorkloadId, asked: Resources) -> bool {
         let spec = &self.cluster.workloads()[id].spec;
         let mut left = self.cluster.capacity_of(self.division_of(id));
         self.cluster.lineage(self.queue_of(id)).all(|queue| {
             let row = &self.cluster.queues()[queue];
             left = left.saturating_sub(self.guaranteed_beside(queue));
-            let mut most = self.fair()[&queue];
+            let mut most = may_hold_alone(self, queue);
             if spec.preemptible && row.held().gpu_millis < most.gpu_millis {
                 most = most.max(left);
             }

@@ -79,17 +79,17 @@ fn a_gang_says_how_many_pods_fit() {
     expect![[r#"
         Why it waits:
           P106 2 pods must start together; 1 fits at the moment
-          P203 nothing is taken from others for a: 0 + 4 GPUs would exceed its fair share of 2 (quota 4); a and b share the 4 GPUs of n1 and 1 more node: their work can use no others
+          P203 nothing is taken from others for a: 0 + 4 GPUs would exceed its claim of 2 (quota 4); work larger than a claim is served by turn; a and b share the 4 GPUs of n1 and 1 more node: their work can use no others
         Where it does not fit:
           1 of 2 pods that are due find a place
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): 1 has too few free GPUs (needs 2, at most 0 on n1); 1 has room
           1 node, n3 (1 GPU of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 2, has 1)
         Who holds what it needs:
-          b holds 2 GPUs (quota 4, fair share 2)
+          b holds 2 GPUs (quota 4, claim 2)
           b/o holds 2 GPUs: nothing is taken from other projects for this one
         Why nothing was moved or taken for it:
           P401 nothing is moved: it needs 4 GPUs and only 3 are free on all nodes together
-          P402 nothing is taken from other projects: with 4 more it would hold more than its fair share; a holds 0 GPUs (quota 4, fair share 2)
+          P402 nothing is taken from other projects: with 4 more it would hold more than its claim; a holds 0 GPUs (quota 4, claim 2)
           P403 nothing is taken inside its project: nothing else of its project is running
         What would let it start (each tried out):
           ask for at most 1 GPU

@@ -203,7 +203,7 @@ fn the_beneficiary_is_who_has_the_place_in_the_end() {
     w.run("slow; quota a 1");
     assert_eq!(w.waiting(), "v2 low");
     expect![[r#"
-        v2 E101 stopped so that a/high gets its quota: b holds 2 GPUs (quota 2, fair share 1); a holds 0 GPUs (quota 1, fair share 1) and asks for 1
+        v2 E101 stopped so that a/high gets its quota: b holds 2 GPUs (quota 2, claim 1.333); a holds 0 GPUs (quota 1, claim 0.667) and asks for 1
     "#]].assert_eq(&w.stopped());
 }
 

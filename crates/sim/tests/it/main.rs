@@ -13,6 +13,7 @@ mod kept_room;
 mod machine;
 mod mig;
 mod mutations;
+mod overcommitted;
 mod parts;
 mod places;
 mod pools;
