@@ -45,8 +45,6 @@ pub(crate) use steps::Asking;
 
 /// Start of the virtual clock: late enough for things to have happened before.
 const START: Instant = Instant(1 << 42);
-/// Virtual time from one decision to the next, in milliseconds.
-const CYCLE_MS: u64 = 1;
 
 /// A workload, as long as the simulation lasts.
 #[derive(Debug, Clone)]
