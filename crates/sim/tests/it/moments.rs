@@ -1,6 +1,7 @@
 //! What happens at one moment is decided at once: no work is started to be stopped at the same instant.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 use sim::scenario::Scenario;
 use sim::{Outcome, Record, run};
@@ -52,4 +53,65 @@ steps:
     assert_eq!(started_and_stopped(&outcome), [""; 0]);
     let ends = outcome.frames.iter().filter(|frame| frame.at_ms == 600_000).count();
     assert_eq!(ends, 1, "x and y, started one after the other, end at the same moment");
+}
+
+/// Numbers that look random.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
+
+/// Two hours on 20 GPUs with 130 % asked for: singles and gangs of three and six.
+fn history(seed: u64) -> String {
+    let mut numbers = Numbers(seed);
+    let mut text = "version: 1
+world: {evicted: pending, releasing: at-once}
+nodes: [{name: n, count: 5, gpus: 4}]
+queues:
+  - {name: a, quota: {gpu: 0}, weight: {gpu: 1}}
+  - {name: b, quota: {gpu: 0}, weight: {gpu: 2}}
+  - {name: c, quota: {gpu: 0}, weight: {gpu: 3}}
+  - {name: d, quota: {gpu: 0}, weight: {gpu: 4}}
+steps:
+"
+    .to_owned();
+    for minute in 0..120 {
+        let count = numbers.below(3);
+        if count > 0 {
+            text.push_str("  - submit:\n");
+        }
+        for at in 0..count {
+            let project = ["a", "b", "c", "d"][numbers.below(4) as usize];
+            let pods = [1, 1, 1, 3, 3, 6][numbers.below(6) as usize];
+            let minutes = [5, 5, 15, 40][numbers.below(4) as usize];
+            let priority = [40, 50, 50, 50][numbers.below(4) as usize];
+            writeln!(
+                text,
+                "      - {{name: j{minute}-{at}, project: {project}, gpu: 1, pods: {pods}, \
+                 runs_for: {minutes}m, priority: {priority}}}"
+            )
+            .expect("writing to a text does not fail");
+        }
+        text.push_str("  - advance: 1m\n");
+    }
+    text
+}
+
+#[test]
+fn no_work_is_started_to_be_stopped_at_the_same_instant() {
+    let (mut starts, mut stops) = (0, 0);
+    for seed in 0..6 {
+        let outcome = outcome(&history(seed));
+        let decisions = outcome.frames.iter().flat_map(|frame| &frame.decisions);
+        let kinds: Vec<_> = decisions.map(|decision| decision.kind).collect();
+        starts += kinds.iter().filter(|kind| **kind == "bind").count();
+        stops += kinds.iter().filter(|kind| **kind == "evict").count();
+        assert_eq!(started_and_stopped(&outcome), [""; 0], "history {seed}");
+    }
+    assert!(starts > 500 && stops > 50, "{starts} starts, {stops} stops");
 }
