@@ -3,11 +3,13 @@
 //! answer. Each code has a page in `docs/reference/codes/`. Does not know about: finding any of it
 //! out.
 
+mod as_of;
 pub mod diagnosis;
 #[cfg(test)]
 mod tests;
 mod text;
 
+pub use as_of::PendingAsOf;
 pub use text::{number, of};
 
 use model::{GpuRequest, MigRequest, WorkloadId};
@@ -238,12 +240,12 @@ pub enum Pending {
     BehindReservation {
         /// For whom.
         holder: WorkloadRef,
-        /// How long that one has waited, in milliseconds.
-        waited_ms: u64,
+        /// Since when that one has waited.
+        since: Instant,
         /// What that one needs, in GPU thousandths.
         gpu_millis: u64,
-        /// In how many milliseconds that one starts at the latest, if it is known.
-        starts_in_ms: Option<u64>,
+        /// When that one starts at the latest, if it is known.
+        starts_at: Option<Instant>,
     },
     /// The cycle's bound on work was reached first; it is tried again in the next cycle.
     SearchCutShort {

@@ -3,8 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use sched::Policy;
 use sim::scenario::Scenario;
 use sim::{Outcome, Record, run};
+use spec::GpuRequest;
+
+use crate::machine::{rest, server, submit, training};
 
 fn outcome(text: &str) -> Outcome {
     let scenario = Scenario::read(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -114,4 +118,30 @@ fn no_work_is_started_to_be_stopped_at_the_same_instant() {
         assert_eq!(started_and_stopped(&outcome), [""; 0], "history {seed}");
     }
     assert!(starts > 500 && stops > 50, "{starts} starts, {stops} stops");
+}
+
+#[test]
+fn the_wait_for_kept_room_is_told_each_minute_without_a_decision() {
+    let mut machine = server(2, [2000, 0], Policy::default());
+    submit(&mut machine, 1, training("first", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    submit(&mut machine, 1, training("large", GpuRequest::Whole(2)));
+    rest(&mut machine);
+    machine.clock.advance_ms(6 * 60_000);
+    submit(&mut machine, 1, training("behind", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    let mut decisions = 0;
+    for minute in 6..60 {
+        let view = machine.view().expect("a server");
+        let behind = view.workloads.values().find(|one| one.spec.name == "behind");
+        let why = view.why(behind.expect("it is there"));
+        let told = why.iter().any(|why| why.message.contains(&format!("has waited {minute} min")));
+        assert!(told, "{minute}: {why:?}");
+        let due = machine.due().expect("the text changes by itself");
+        machine.clock.advance_ms(due.since_ms(machine.clock.now()));
+        machine.take(Vec::new(), None).expect("it goes on");
+        decisions += u32::from(!machine.is_quiet());
+        rest(&mut machine);
+    }
+    assert!(decisions <= 1, "{decisions}: one, when room could be kept for the other");
 }
