@@ -95,6 +95,7 @@ impl State {
         }
         self.observe_usage();
         self.write_lags();
+        self.tell_timed_reasons();
         self.explain_undecided();
     }
 
@@ -155,7 +156,7 @@ impl State {
 
     /// Time of the next task that is due without an input.
     pub fn due(&self) -> Option<Instant> {
-        let waits = [self.workloads.first_restart(), self.runs.due()];
+        let waits = [self.workloads.first_restart(), self.workloads.timed_due(), self.runs.due()];
         waits
             .into_iter()
             .chain([self.limits.due(), self.decisions.due(), self.ledger.due()])

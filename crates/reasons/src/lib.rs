@@ -3,11 +3,13 @@
 //! answer. Each code has a page in `docs/reference/codes/`. Does not know about: how they are
 //! found.
 
+mod as_of;
 pub mod diagnosis;
 #[cfg(test)]
 mod tests;
 mod text;
 
+pub use as_of::PendingAsOf;
 pub use text::{number, of};
 
 use model::{GpuRequest, MigRequest, WorkloadId};
@@ -241,12 +243,12 @@ pub enum Pending {
     BehindReservation {
         /// The workload with the reservation.
         holder: WorkloadRef,
-        /// Its wait so far, in milliseconds.
-        waited_ms: u64,
+        /// Start of its wait.
+        since: Instant,
         /// Its request, in GPU thousandths.
         gpu_millis: u64,
-        /// Time until its latest start, in milliseconds; `None` if it is not known.
-        starts_in_ms: Option<u64>,
+        /// Its latest start; `None` if it is not known.
+        starts_at: Option<Instant>,
     },
     /// The cycle reached its bound on work first; the next cycle tries it again.
     SearchCutShort {

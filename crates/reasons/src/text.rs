@@ -91,8 +91,8 @@ impl fmt::Display for Pending {
             Self::WaitingForRelease { node, holders } => waiting_for_release(f, node, holders),
             Self::Gated { gated, pods } => held_back(f, *gated, *pods),
             Self::BackingOff { .. } => f.write_str(BACKING_OFF),
-            Self::BehindReservation { holder, waited_ms, gpu_millis, starts_in_ms } => {
-                behind_reservation(f, holder, *waited_ms, *gpu_millis, *starts_in_ms)
+            Self::BehindReservation { holder, gpu_millis, .. } => {
+                behind_reservation(f, holder, *gpu_millis)
             }
             Self::SearchCutShort { trials } => {
                 write!(
@@ -413,22 +413,10 @@ fn non_preemptible_over_quota(
 fn behind_reservation(
     f: &mut fmt::Formatter<'_>,
     holder: &WorkloadRef,
-    waited_ms: u64,
     gpu_millis: u64,
-    starts_in_ms: Option<u64>,
 ) -> fmt::Result {
     let need = if gpu_millis == 0 { "room".into() } else { gpus(gpu_millis) };
-    let waited = minutes(waited_ms);
-    write!(f, "room is kept for {holder}, which goes first, needs {need} and has waited {waited}")?;
-    match starts_in_ms {
-        Some(ms) => write!(f, "; it starts within {}", minutes(ms + 59_999)),
-        None => write!(f, "; when it starts is not known"),
-    }
-}
-
-/// Whole minutes, so that the text does not change all the time.
-fn minutes(ms: u64) -> String {
-    format!("{} min", ms / 60_000)
+    write!(f, "room is kept for {holder}, which goes first, needs {need}")
 }
 
 fn larger_than_any_instance(

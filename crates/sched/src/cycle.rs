@@ -14,7 +14,7 @@ use crate::knowledge::{Knowledge, QuietCycle};
 use crate::memory::Memory;
 use crate::plan::step;
 use crate::session::Session;
-use crate::session::reserve;
+use crate::session::reserve::{self, Reservations};
 use crate::victims::{NodeCostCache, SETS_MAX};
 use crate::{Action, Plan, Policy, Profile, Step};
 use reasons::ClassId;
@@ -139,14 +139,29 @@ fn act(s: &mut Session<'_>, least_costs: &mut BTreeMap<Action, NodeCostCache>) {
             kai::run
         }
     };
+    let round = |s: &mut Session<'_>, least_costs: &mut BTreeMap<Action, NodeCostCache>| {
+        for &action in &s.policy.actions {
+            s.trials_left = s.policy.trials_max;
+            s.sets_left = SETS_MAX;
+            run(s, action, least_costs.entry(action).or_default());
+        }
+    };
     drain::run(s);
-    for &action in &s.policy.actions {
-        s.trials_left = s.policy.trials_max;
-        s.sets_left = SETS_MAX;
-        run(s, action, least_costs.entry(action).or_default());
-    }
+    round(s, least_costs);
     match s.policy.profile {
         Profile::Default => {
+            for _ in 0..ROUNDS_MORE_MAX {
+                if !starts_exposed_work(s) {
+                    break;
+                }
+                let before = s.cluster.state_revision();
+                s.reservations = Reservations::default();
+                least_costs.clear();
+                round(s, least_costs);
+                if s.cluster.state_revision() == before {
+                    break;
+                }
+            }
             leave_running(s);
             start_whole(s);
         }
@@ -155,6 +170,19 @@ fn act(s: &mut Session<'_>, least_costs: &mut BTreeMap<Action, NodeCostCache>) {
             kai::end(s);
         }
     }
+}
+
+/// Maximum number of times that the actions of a decision are repeated because of workloads that it
+/// starts.
+const ROUNDS_MORE_MAX: usize = 2;
+
+/// True if the next decision, at the same instant, could stop a workload that this decision starts:
+/// others were stopped after it was placed, or it is in reserved room, which is reserved elsewhere
+/// then.
+fn starts_exposed_work(s: &Session<'_>) -> bool {
+    let starts =
+        |change: &Change| change.before.current.is_none() && s.cluster.pods()[change.pod].runs();
+    (!s.causes.is_empty() || s.is_room_kept()) && s.cluster.proposed().iter().any(starts)
 }
 
 /// Puts back workloads that were stopped for a beneficiary which has lost the place in this

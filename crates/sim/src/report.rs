@@ -5,7 +5,7 @@ use model::{Cluster, Placement, PodBinding, PodId};
 use reasons::Cause;
 use sched::Step;
 use serde::Serialize;
-use units::Resources;
+use units::{Instant, Resources};
 
 use crate::diagnosis::{Diagnosis, Reason};
 use crate::play::{NamedQueue, Simulation};
@@ -216,7 +216,7 @@ impl Frame {
             Some(Waiting {
                 workload: job.name.clone(),
                 project: job.project.clone(),
-                reasons: reasons.iter().map(reason).collect(),
+                reasons: reasons.iter().map(|why| reason(why, simulation.now())).collect(),
                 diagnosis: None,
                 like: None,
             })
@@ -233,9 +233,9 @@ impl Frame {
     }
 }
 
-fn reason(pending: &reasons::Pending) -> Reason {
+fn reason(pending: &reasons::Pending, now: Instant) -> Reason {
     let code = pending.code();
-    Reason { code: code.code, name: code.name, message: pending.to_string() }
+    Reason { code: code.code, name: code.name, message: pending.as_of(now).to_string() }
 }
 
 fn tasks(simulation: &Simulation) -> Vec<Task> {

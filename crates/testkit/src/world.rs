@@ -472,7 +472,7 @@ impl World {
     pub fn why(&self, name: &str) -> String {
         let reasons = self.plan.pending.get(&self.names[name]);
         let reasons = reasons.into_iter().flat_map(|reasons| reasons.iter());
-        reasons.map(|r| format!("{} {r}\n", r.code().code)).collect()
+        reasons.map(|r| format!("{} {}\n", r.code().code, r.as_of(self.now))).collect()
     }
 
     /// The id of a workload.

@@ -23,6 +23,7 @@ mod restart_policy;
 mod revisions;
 mod storage;
 mod succession;
+mod timed_reasons;
 mod update;
 
 use std::collections::btree_map::Entry;
@@ -47,6 +48,7 @@ pub(crate) use record::{
     Ended, Pod, Workload, model_request, pod_from_row, pod_name, workload_from_row,
 };
 pub(crate) use storage::by_workload;
+use timed_reasons::TimedReasons;
 
 /// Workload of a pod, and its number there.
 pub(crate) type Home = (Uuid, usize);
@@ -72,6 +74,8 @@ pub(crate) struct Workloads {
     ended_kept: usize,
     /// Reasons of equivalence classes of waiting workloads.
     classes: PendingClasses,
+    /// Reasons whose text changes as time passes.
+    timed: TimedReasons,
     /// Number of archived workloads, by project, kind and phase.
     archived: Arc<BTreeMap<ArchivedKey, u64>>,
     last_seq: u64,
@@ -145,6 +149,11 @@ impl Workloads {
     /// Bytes of the specifications of a project's workloads, as JSON.
     pub(crate) fn bytes_in(&self, project: u64) -> u64 {
         self.bytes.get(&project).copied().unwrap_or_default()
+    }
+
+    /// Time at which the text of a pending reason changes, if only time passes.
+    pub(crate) const fn timed_due(&self) -> Option<Instant> {
+        self.timed.due()
     }
 
     /// Earliest restart of a pod that waits in its place.

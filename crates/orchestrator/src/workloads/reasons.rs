@@ -9,6 +9,7 @@ use model::WorkloadId;
 use reasons::{ClassId, Pending};
 use records::Desired;
 use sched::{Plan, Waits};
+use units::Instant;
 use uuid::Uuid;
 
 use crate::emit::EventBuilder;
@@ -22,15 +23,22 @@ pub(crate) type ReasonText = (&'static str, Arc<str>);
 
 const NOT_CONSIDERED_YET: &str = "the scheduler has not looked at it yet";
 
-/// Reasons as text, each list created once for any number of workloads.
-#[derive(Default)]
-pub(crate) struct InWords(BTreeMap<*const Pending, Arc<[ReasonText]>>);
+/// Reasons as text at an instant, each list created once for any number of workloads.
+pub(crate) struct InWords {
+    now: Instant,
+    lists: BTreeMap<*const Pending, Arc<[ReasonText]>>,
+}
 
 impl InWords {
+    pub(crate) const fn at(now: Instant) -> Self {
+        Self { now, lists: BTreeMap::new() }
+    }
+
     pub(crate) fn of(&mut self, reasons: &[Pending]) -> Arc<[ReasonText]> {
-        let tell = |why: &Pending| (why.code().code, why.to_string().into());
+        let now = self.now;
+        let tell = |why: &Pending| (why.code().code, why.as_of(now).to_string().into());
         let in_words = || reasons.iter().map(tell).collect();
-        self.0.entry(reasons.as_ptr()).or_insert_with(in_words).clone()
+        self.lists.entry(reasons.as_ptr()).or_insert_with(in_words).clone()
     }
 }
 
@@ -121,7 +129,7 @@ impl State {
 
     /// Replaces the reasons of a class for all its members. Events of the members in `told` are
     /// emitted individually.
-    fn explain_class(
+    pub(super) fn explain_class(
         &mut self,
         class: ClassId,
         reasons: &[ReasonText],
@@ -146,7 +154,7 @@ impl State {
     /// Sets the new reasons of waiting workloads, and removes those of workloads that no longer
     /// wait.
     pub(crate) fn explain(&mut self, plan: &Plan) {
-        let (mut told, mut words) = (BTreeMap::new(), InWords::default());
+        let (mut told, mut words) = (BTreeMap::new(), InWords::at(self.now));
         let mut classes: BTreeMap<ClassId, &Arc<[Pending]>> =
             plan.renewed.iter().map(|(class, reasons)| (*class, reasons)).collect();
         for (model, waits) in &plan.pending {
@@ -164,15 +172,20 @@ impl State {
         }
         if plan.is_renumbered {
             self.end_classes(&told);
+            self.workloads.timed.end_classes();
         }
         for (id, (waits, before)) in &told {
+            let own = waits.class.is_none().then_some(&waits.reasons);
+            self.workloads.timed.follow(*id, own, self.now);
             self.explain_as(*id, before, &words.of(&waits.reasons), waits.class);
         }
         // After all members have moved: a class ends with the last member that leaves it, even if
         // another joins.
         for (class, reasons) in classes {
+            self.workloads.timed.follow_class(class, reasons, self.now);
             self.explain_class(class, &words.of(reasons), &told);
         }
+        self.workloads.timed.schedule(self.now);
     }
 
     /// True if the scheduler's reasons are published for a workload.
@@ -224,7 +237,7 @@ fn is_like(reasons: &[ReasonText], told: &[ReasonView]) -> bool {
 fn renewed(
     reasons: &[ReasonText],
     told: &[ReasonView],
-    now: units::Instant,
+    now: Instant,
 ) -> impl Iterator<Item = ReasonView> {
     let since = move |code| told.iter().find(|why| why.code == code).map_or(now, |why| why.at);
     reasons.iter().map(move |(code, message)| ReasonView {

@@ -15,6 +15,7 @@ use crate::{
 };
 
 const NOW: Instant = Instant(0);
+const LATER: Instant = Instant(600_000);
 const GIB: u64 = 1 << 30;
 
 fn queue(name: &str) -> QueueNumbers {
@@ -27,7 +28,7 @@ fn with_lent(name: &str) -> QueueNumbers {
     QueueNumbers { lent: 1000, ..queue(name) }
 }
 
-fn workload(name: &str) -> WorkloadRef {
+pub(crate) fn workload(name: &str) -> WorkloadRef {
     WorkloadRef { id: Idx::new(0), name: name.to_owned(), queue: "team-b".to_owned() }
 }
 
@@ -122,11 +123,11 @@ const fn protected(by: Protection) -> Pending {
 fn pending_of_rights() -> Vec<Pending> {
     use Pending as P;
     let (name, holder) = ("team-a".to_owned(), workload("first"));
-    let behind = |gpu_millis, starts_in_ms| P::BehindReservation {
+    let behind = |gpu_millis, starts_in_ms: Option<u64>| P::BehindReservation {
         holder: holder.clone(),
-        waited_ms: 600_000,
+        since: NOW,
         gpu_millis,
-        starts_in_ms,
+        starts_at: starts_in_ms.map(|ms| LATER.plus_ms(ms)),
     };
     vec![
         P::OverLimit {
@@ -388,7 +389,7 @@ fn every_reason_and_every_cause() {
             SearchCutShort,
         },
         pending,
-        |one: &Pending| coded(one.code(), one.to_string()),
+        |one: &Pending| coded(one.code(), one.as_of(LATER).to_string()),
     );
     let causes = texts!(
         Cause { Reclaimed, Preempted, Consolidated, Resized, GrownBack, StaleGang, Drained },

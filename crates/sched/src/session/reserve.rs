@@ -30,9 +30,6 @@ use reasons::Pending;
 /// Number of candidates examined for each possible reservation.
 pub(crate) const TRIES: usize = 4;
 
-/// A minute in milliseconds.
-const MINUTE_MS: u64 = 60_000;
-
 /// The reservations of a cycle.
 #[derive(Default)]
 pub(crate) struct Reservations {
@@ -308,12 +305,10 @@ impl Session<'_> {
         };
         let behind = Pending::BehindReservation {
             holder: self.reference(kept.id),
-            waited_ms: self.now.since_ms(self.waits_since(kept.id)),
+            since: self.waits_since(kept.id),
             gpu_millis: kept.asked.gpu_millis,
-            starts_in_ms: kept.claims.starts_at().map(|at| at.since_ms(self.now)),
+            starts_at: kept.claims.starts_at(),
         };
-        // The reason has the wait in minutes.
-        self.wake(self.now.plus_ms(MINUTE_MS));
         self.reservations.behind.insert(EquivalenceClass::of(self.cluster, id), behind);
     }
 

@@ -45,8 +45,6 @@ pub(crate) use steps::Asking;
 
 /// Start of the virtual clock: late enough for events before it.
 const START: Instant = Instant(1 << 42);
-/// Virtual time from one decision to the next, in milliseconds.
-const CYCLE_MS: u64 = 1;
 
 /// A workload; it is kept after its end.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use units::Instant;
 
 use super::start::with_more;
 use super::steps::one_action;
-use super::{CYCLE_MS, Simulation, convert};
+use super::{Simulation, convert};
 use crate::Error;
 use crate::diagnosis::diagnosis;
 use crate::expect::{self, Decided};
@@ -107,6 +107,9 @@ struct Run {
     failures: Vec<Failure>,
     expectations: usize,
     cycles: u64,
+    /// Something happened at the end of the last step that is not decided yet: a change that follows
+    /// is of the same moment, and both are decided at once.
+    is_due: bool,
 }
 
 impl Run {
@@ -121,6 +124,7 @@ impl Run {
             failures: Vec::new(),
             expectations: 0,
             cycles: 0,
+            is_due: false,
         };
         run.schedule().map_err(|fault| At::from(()).fault(fault))?;
         Ok(run)
@@ -134,6 +138,7 @@ impl Run {
             self.act(step)?;
         }
         if let Some(expected) = &step.expect {
+            self.catch_up().map_err(|fault| step.fault(fault))?;
             self.expectations += 1;
             for message in expect::differences(&self.simulation, &self.decided, expected) {
                 let message = format!("step {}: {message}", self.step);
@@ -156,6 +161,7 @@ impl Run {
                 .map_err(fault);
         }
         if let Some(span) = step.advance {
+            self.catch_up().map_err(fault)?;
             let end = self.simulation.now().plus_ms(span.0);
             return self.pass(end).map_err(fault);
         }
@@ -167,6 +173,7 @@ impl Run {
     }
 
     fn end(mut self) -> Result<Outcome, Error> {
+        self.catch_up().map_err(|fault| At::from(()).fault(fault))?;
         let last = Frame::state(&self.simulation, self.cycles, self.step);
         self.frames.push(last);
         if let Some(fault) = self.simulation.asking.machine.misuse() {
@@ -176,7 +183,13 @@ impl Run {
         Ok(Outcome { frames, failures, expectations, simulation })
     }
 
+    /// Decides what the last step left.
+    fn catch_up(&mut self) -> Result<(), String> {
+        if self.is_due { self.schedule() } else { Ok(()) }
+    }
+
     fn schedule(&mut self) -> Result<(), String> {
+        self.is_due = false;
         if self.simulation.world.schedule == Schedule::ByHand {
             return Ok(());
         }
@@ -217,11 +230,13 @@ impl Run {
             self.simulation.settle()?;
             let now = self.simulation.now();
             let woken = self.simulation.plan.wake_at.is_some_and(|at| at <= now);
-            if woken || self.simulation.asking.machine.is_undecided() {
-                self.schedule()?;
-            }
-            if self.simulation.now() >= end {
+            let is_due = woken || self.simulation.asking.machine.is_undecided();
+            if now >= end {
+                self.is_due = is_due;
                 return Ok(());
+            }
+            if is_due {
+                self.schedule()?;
             }
         }
         self.fail(format!("more than {WAKES_MAX} things happen in this step; let less time pass"));
@@ -237,7 +252,6 @@ impl Run {
 impl Simulation {
     /// Makes one decision.
     pub(crate) fn decide(&mut self, actions: Option<&[Action]>) -> Result<(), String> {
-        self.asking.machine.clock.advance_ms(CYCLE_MS);
         self.end_due();
         self.settle()?;
         let decided = self.asking.machine.decide(actions);

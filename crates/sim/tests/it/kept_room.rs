@@ -154,7 +154,7 @@ steps:
   - advance: 6h
 ";
     let told = waits(&outcome(text), "x").join("; ");
-    assert!(told.contains("has waited 365 min"), "{told}");
+    assert!(told.contains("has waited 366 min"), "{told}");
 }
 
 #[test]

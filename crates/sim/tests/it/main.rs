@@ -12,6 +12,7 @@ mod kept;
 mod kept_room;
 mod machine;
 mod mig;
+mod moments;
 mod mutations;
 mod overcommitted;
 mod parts;

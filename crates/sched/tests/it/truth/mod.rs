@@ -170,8 +170,8 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
         }
         Pending::Gated { gated, pods } => so(*gated > 0 && gated <= pods, "that pods are held"),
         Pending::BackingOff { until } => so(*until > w.now, "that it has to wait"),
-        Pending::BehindReservation { holder, waited_ms, gpu_millis, .. } => {
-            behind(w, holder.id, *waited_ms, *gpu_millis)
+        Pending::BehindReservation { holder, since, gpu_millis, .. } => {
+            behind(w, holder.id, w.now.since_ms(*since), *gpu_millis)
         }
         Pending::GangIncomplete { .. } | Pending::SearchCutShort { .. } => Ok(()),
     }
