@@ -6,13 +6,13 @@ use api_types::{
     Advice, Diagnosis, Explanation, FractionLimit, LiveEvent, Millis, NodesAlike, ProjectHolding,
     Raise, ResourceKind, Search, StartEstimate, WorkloadHolding, WorkloadName,
 };
-use orchestrator::{NOT_READY, UPDATE_FAILED};
 use reasons::diagnosis as found;
 use reasons::diagnosis::Change;
 use reasons::{QueueNumbers, WorkloadRef};
 use spec::GpuRequest;
 use units::{Instant, Kind};
 use uuid::Uuid;
+use view::codes::{NOT_READY, UPDATE_FAILED};
 use view::{Phase, PodView, ProjectView, ReasonView, View, WorkloadView};
 
 use super::Context;

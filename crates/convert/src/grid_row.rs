@@ -52,7 +52,7 @@ fn why(view: &WorkloadView) -> Option<RowWhy> {
             Some(RowWhy::Shared(SharedWhy { reason, at }))
         }
         None => (view.phase == Phase::Failed).then(|| {
-            let code = orchestrator::of_failure(view.failure_kind).code.to_owned();
+            let code = view::codes::of_failure(view.failure_kind).code.to_owned();
             let at = view.completed_at.unwrap_or(view.phase_since).into();
             RowWhy::Own(cut(Reason { code, message: failure(view), at }))
         }),

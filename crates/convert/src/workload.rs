@@ -375,7 +375,7 @@ fn extras(view: &WorkloadView, why: &[ReasonView]) -> WorkloadExtras {
 /// Pending reasons, or the reason of its failure.
 pub(super) fn reasons(view: &WorkloadView, why: &[ReasonView]) -> Vec<Reason> {
     let failed = (view.phase == Phase::Failed).then(|| Reason {
-        code: orchestrator::of_failure(view.failure_kind).code.to_owned(),
+        code: view::codes::of_failure(view.failure_kind).code.to_owned(),
         message: failure(view),
         at: view.completed_at.unwrap_or(view.phase_since).into(),
     });

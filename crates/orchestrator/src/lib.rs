@@ -29,7 +29,6 @@ mod node_list;
 mod nodes;
 mod org;
 mod pools;
-mod reasons;
 mod recover;
 mod state;
 #[cfg(test)]
@@ -56,7 +55,6 @@ pub use node_list::NodeList;
 pub use nodes::NodeChange;
 pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
 pub use pools::{POOL_DEFAULT_ID, PoolChange, check_label, levels_of, new_topology};
-pub use reasons::{FAILED, NOT_READY, UPDATE_FAILED, of_failure};
 pub use records::{Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use recover::{StoredState, check_nodes};
 pub use state::State;

@@ -6,8 +6,9 @@ use spec::{DiskRoom, Exit, Limits};
 use testkit::{assert_plain, texts};
 use uuid::Uuid;
 
+use crate::Error;
 use crate::workloads::in_words;
-use crate::{Error, reasons};
+use view::codes::ALL;
 
 fn errors() -> [Error; 8] {
     [
@@ -50,10 +51,11 @@ fn every_error_and_every_end_of_a_run() {
         exits(),
         |exit: &Exit| in_words(exit, limits),
     );
-    let sources = [include_str!("reasons.rs"), include_str!("../../view/src/gpu_fault.rs")];
+    let sources =
+        [include_str!("../../view/src/codes.rs"), include_str!("../../view/src/gpu_fault.rs")];
     let written = sources.concat().matches("Code { code: \"").count();
-    assert_eq!(reasons::ALL.len(), written, "a code is not in the list");
-    let codes = reasons::ALL.map(|code| format!("    {} {}\n", code.code, code.name)).concat();
+    assert_eq!(ALL.len(), written, "a code is not in the list");
+    let codes = ALL.map(|code| format!("    {} {}\n", code.code, code.name)).concat();
     let all = format!("{errors}\n{exits}\n# Codes\n{codes}");
     expect_file!["texts.txt"].assert_eq(&all);
     assert_plain(&all);

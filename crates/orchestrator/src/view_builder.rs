@@ -13,10 +13,10 @@ use crate::effect::Outbox;
 use crate::nodes::Node;
 use crate::org::{Department, Owner, Project, Unit};
 use crate::pools::Pool;
-use crate::reasons::NOT_STARTED;
 use crate::state::State;
 use crate::workloads::{Ended, Pod, Workload, pod_name};
 use spec::{ExitKind, Share};
+use view::codes::NOT_STARTED;
 use view::{
     GpuPod, NodeView, Objects, OrgUnit, PendingReason, Phase, PodState, PodView, PoolShare,
     PoolView, ProjectView, QueueStatus, ReasonView, SharedMap, View, WorkloadView,

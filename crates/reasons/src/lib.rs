@@ -5,6 +5,7 @@
 
 mod as_of;
 pub mod diagnosis;
+pub mod plan;
 #[cfg(test)]
 mod tests;
 mod text;

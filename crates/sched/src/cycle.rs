@@ -12,12 +12,12 @@ use crate::entitlement::{next_turn, turn_of};
 use crate::kai;
 use crate::knowledge::{Knowledge, QuietCycle};
 use crate::memory::Memory;
-use crate::plan::step;
 use crate::session::Session;
 use crate::session::reserve::{self, Reservations};
 use crate::victims::{NodeCostCache, SETS_MAX};
 use crate::{Action, Plan, Policy, Profile, Step};
 use reasons::ClassId;
+use reasons::plan::step;
 
 /// Time until a search that was cut short continues, in milliseconds.
 const RETRY_MS: u64 = 1000;

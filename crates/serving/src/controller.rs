@@ -7,10 +7,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrator::{NOT_READY, Readiness};
+use orchestrator::Readiness;
 use spec::Serving;
 use tokio::time::Instant;
 use uuid::Uuid;
+use view::codes::NOT_READY;
 use view::{Phase, PodState, PodView, View, WorkloadView};
 
 use crate::endpoint::{Endpoint, ReplicaAddress};

@@ -4,6 +4,7 @@
 //! Owns: the visible fields of workloads, departments, projects, nodes and objects, and the maps
 //! that hold them. Does not know about: how a view is built, and its wire form.
 
+pub mod codes;
 mod gpu_fault;
 mod node;
 mod object;

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use crate::decisions::{Aside, Culprits, HandedOver, NEVER};
 use crate::effect::Note;
-use crate::reasons::SET_ASIDE;
 use crate::state::State;
+use view::codes::SET_ASIDE;
 
 /// Time between two retries, in milliseconds.
 const AGAIN_MS: u64 = 60_000;

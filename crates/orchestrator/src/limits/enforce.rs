@@ -14,9 +14,9 @@ use uuid::Uuid;
 
 use crate::emit::EventBuilder;
 use crate::limits::{Limit, MEASURE_EVERY_MS};
-use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
 use crate::state::State;
 use crate::workloads::Workload;
+use view::codes::{IDLE_LIMIT, TIME_LIMIT};
 
 /// Maximum time between the warning and the end, in milliseconds; a tenth of a shorter limit.
 const NOTICE_MS_MAX: u64 = 300_000;

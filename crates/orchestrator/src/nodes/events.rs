@@ -13,8 +13,8 @@ use crate::Error;
 use crate::effect::Note;
 use crate::emit::EventBuilder;
 use crate::input::NodeEvent;
-use crate::reasons::NODE_GONE;
 use crate::state::State;
+use view::codes::NODE_GONE;
 
 impl State {
     /// Takes over an observation of nodes.

@@ -9,9 +9,9 @@ use uuid::Uuid;
 use crate::command::Subject;
 use crate::effect::Action;
 use crate::emit::EventBuilder;
-use crate::reasons::{NO_STEPS, PARTED};
 use crate::state::State;
 use crate::workloads::{Pod, Workload};
+use view::codes::{NO_STEPS, PARTED};
 
 /// Maximum number of pods whose next checkpoint is awaited: of pods that work together the first
 /// ones write them.

@@ -10,11 +10,11 @@ use uuid::Uuid;
 use crate::command::{Subject, Wanted};
 use crate::emit::EventBuilder;
 use crate::org::Project;
-use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
 use crate::state::State;
 use crate::workloads::Workload;
 use crate::{Error, admission};
 use view::ReasonView;
+use view::codes::{IDLE_LIMIT, TIME_LIMIT};
 
 impl State {
     /// The specification that a submission would get, with the placement defaults of its project;

@@ -8,10 +8,10 @@ use reasons::Code;
 use uuid::Uuid;
 
 use crate::emit::EventBuilder;
-use crate::reasons::PLACES_KEPT;
 use crate::state::State;
 use crate::workloads::{Pod, Workload};
 use view::ReasonView;
+use view::codes::PLACES_KEPT;
 
 /// Maximum back-off through which a place is kept, in milliseconds; also the maximum sum of these
 /// times for a workload that has not run yet.

@@ -10,11 +10,11 @@ use uuid::Uuid;
 
 use crate::effect::{Action, Sealed, Start};
 use crate::emit::EventBuilder;
-use crate::reasons::SERVER_STOPPED;
 use crate::state::State;
 use crate::workloads::{Pod, Workload, model_request, pod_name, revisions};
 use crate::{Error, admission};
 use view::ReasonView;
+use view::codes::SERVER_STOPPED;
 
 /// Number of runs of a pod whose output is kept, the newest included.
 pub(crate) const RUNS_KEPT: u32 = 3;

@@ -10,9 +10,9 @@ use spec::RunPlace;
 use uuid::Uuid;
 
 use crate::emit::EventBuilder;
-use crate::reasons::{NODE_GONE, TAINTED};
 use crate::state::State;
 use crate::workloads::Pod;
+use view::codes::{NODE_GONE, TAINTED};
 
 impl State {
     /// Removes all present and reserved places on a node for which `is_lost` holds. The runs of

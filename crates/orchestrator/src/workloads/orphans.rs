@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
-use crate::reasons::CLEARING_UP;
 use crate::state::State;
 use crate::workloads::Runs;
+use view::codes::CLEARING_UP;
 use view::{GPU_HELD, GpuFault, Holder};
 
 /// Grace period of an orphan, in milliseconds.

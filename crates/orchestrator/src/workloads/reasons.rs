@@ -13,9 +13,9 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::emit::EventBuilder;
-use crate::reasons::{CLEARING_UP, NOT_CONSIDERED};
 use crate::state::State;
 use crate::workloads::Workload;
+use view::codes::{CLEARING_UP, NOT_CONSIDERED};
 use view::{Membership, PendingReason, ReasonView};
 
 /// A code and its text, created once for all workloads that wait for it.

@@ -13,13 +13,13 @@ use uuid::Uuid;
 
 use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
-use crate::reasons::{
-    GPU_MEMORY_OVER, GPU_NOT_KEPT, IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_DISK,
-    OUT_OF_MEMORY,
-};
 use crate::state::State;
 use crate::workloads::Ended;
 use view::ReasonView;
+use view::codes::{
+    GPU_MEMORY_OVER, GPU_NOT_KEPT, IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_DISK,
+    OUT_OF_MEMORY,
+};
 
 impl State {
     /// Applies an observation of the engine.

@@ -16,9 +16,9 @@ use uuid::Uuid;
 use crate::Error;
 use crate::command::{Subject, Wanted};
 use crate::emit::EventBuilder;
-use crate::reasons::{NOT_READY, UPDATE_FAILED};
 use crate::state::State;
 use crate::workloads::{Ended, Pod, Workload, Workloads, record};
+use view::codes::{NOT_READY, UPDATE_FAILED};
 use view::{Phase, ReasonView};
 
 /// Maximum number of revisions of an inference that are kept; the oldest that are over are deleted

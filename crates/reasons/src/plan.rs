@@ -8,7 +8,7 @@ use std::sync::Arc;
 use model::{Change, Cluster, Placement, PodBinding, PodId, QueueId, WorkloadId};
 use units::{Instant, Resources};
 
-use reasons::{Cause, ClassId, Pending};
+use crate::{Cause, ClassId, Pending};
 
 /// A step of a plan. Steps of one plan are independent of each other, except that a reserved place
 /// becomes free only when its holder has been stopped.
@@ -81,7 +81,8 @@ impl Step {
     }
 
     /// The binding of its pod after the step, given the one before.
-    pub(crate) fn taken(&self, before: &PodBinding) -> PodBinding {
+    #[must_use]
+    pub fn taken(&self, before: &PodBinding) -> PodBinding {
         match self {
             Self::Bind { to, .. } => {
                 PodBinding { current: Some(to.clone()), releasing: false, next: None }
@@ -169,7 +170,8 @@ impl Plan {
 }
 
 /// The step for the change of one pod. `cause` is used only when a running pod is stopped.
-pub(crate) fn step(cluster: &Cluster, change: &Change, cause: Option<&Cause>) -> Step {
+#[must_use]
+pub fn step(cluster: &Cluster, change: &Change, cause: Option<&Cause>) -> Step {
     let pod = change.pod;
     let after = &cluster.pods()[pod].binding;
     let before = &change.before;
