@@ -1,5 +1,5 @@
-//! Compresses the files below `dist/`, and writes the table of them. Does not know about: what is in
-//! them, and how they are served.
+//! Compresses the files below `dist/`, and writes the table of them. Does not know about: their
+//! contents, and how they are served.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{Error, Write as _};

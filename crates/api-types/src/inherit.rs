@@ -1,5 +1,6 @@
-//! How the values of a specification are combined with inherited ones. Owns: that most values replace the
-//! inherited one, and how lists are merged. Does not know about: where the inherited values come from.
+//! Combination of the values of a specification with inherited ones. Owns: that most values replace
+//! the inherited one, and how lists are merged. Does not know about: the source of inherited
+//! values.
 
 use serde_json::Number;
 

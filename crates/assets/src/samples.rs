@@ -1,4 +1,4 @@
-//! Assets of a new installation: those that Run:ai ships, with the images of its documentation.
+//! Assets of a new installation, as Run:ai ships them, with the images of its documentation.
 //!
 //! Owns: their table (`samples.json`). Does not know which installation is new.
 

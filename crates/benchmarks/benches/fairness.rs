@@ -1,5 +1,5 @@
-//! Division of a cluster over time among projects that ask for more than there is, beside that of
-//! an oracle. Prints; asserts nothing.
+//! Division of a cluster over time among projects that request more than the capacity, beside that
+//! of an oracle. Prints; asserts nothing.
 
 #![expect(clippy::print_stdout, reason = "a benchmark is for reading")]
 

@@ -1,6 +1,6 @@
-//! Projects of different weights that ask for more than there is, over hours and days of virtual
-//! time. Owns: the loads, the division over time by the scheduler of the product, and by an oracle
-//! that knows all run times and stops nothing. Does not know about: how either is printed.
+//! Projects of different weights that request more than the capacity, over hours and days of
+//! virtual time. Owns: the loads, and the division over time by the scheduler of the product, and
+//! by an oracle that knows all run times and stops nothing. Does not know about: printing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -15,10 +15,10 @@ pub const GPUS: u64 = 20;
 const WEIGHTS: [u64; 4] = [1, 2, 3, 4];
 /// Demand in percent of the cluster, for each project in proportion to its weight.
 const DEMAND_PERCENT: u64 = 130;
-/// Length of a history: this multiple of the GPU time of the largest workload, divided by the
+/// Length of a history, in multiples of the GPU time of the largest workload divided by the
 /// smallest share.
 const LARGEST_TIMES: u64 = 50;
-/// The part of a history that is not measured, at its begin: one in this number.
+/// Divisor of the length of a history: this part at its beginning is not measured.
 const UNMEASURED: u64 = 10;
 /// Time limit of a workload in percent of its run time.
 const LIMIT_PERCENT: u64 = 120;
@@ -157,7 +157,7 @@ impl History {
             let _ = writeln!(text, "  - {{name: p{project}, weight: {{gpu: {weight}}}}}");
         }
         text.push_str("steps:\n");
-        // A frame at least this often, as an end to which no decision follows leaves none.
+        // Interval of additional frames: an end without a decision after it records no frame.
         let every_s = self.end_s / 2000;
         let mut now_s = 0;
         let advance = |text: &mut String, now_s: &mut u64, to_s: u64| {
@@ -206,8 +206,9 @@ impl History {
     }
 
     /// The division by an oracle. It starts the oldest workload of the project that is furthest
-    /// behind its entitlement; where that has no room, the room is kept for it from the known ends,
-    /// and others start in it that end before. It ignores which GPUs are on one node.
+    /// behind its entitlement. If that has no room, room is reserved for it at the known ends of
+    /// others, and workloads that end before use it meanwhile. It ignores which GPUs are on one
+    /// node.
     #[must_use]
     pub fn oracle(&self) -> Division {
         let mut oracle = Oracle { free: GPUS, ..Oracle::default() };
@@ -269,7 +270,7 @@ impl Oracle {
         }
     }
 
-    /// Starts workloads beside the one that waits for room.
+    /// Starts workloads that do not delay the one that waits for room.
     fn backfill(&mut self, first: Job) {
         let (mut free, mut from_s) = (self.free, self.now_s);
         for ((end_s, _), job) in &self.running {

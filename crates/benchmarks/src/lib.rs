@@ -1,7 +1,7 @@
 //! Baselines to compare decisions with. Owns: published loads played from first to last, published
-//! packing algorithms, clusters with elastic trainings, histories of projects that ask for more than
-//! there is, and the optimum of instances small enough for exhaustive search. No part of the
-//! programs.
+//! packing algorithms, clusters with elastic trainings, histories of projects that request more
+//! than the capacity, and the optimum of instances small enough for exhaustive search. No part of
+//! the programs.
 
 pub mod elasticity;
 pub mod exact;

@@ -156,8 +156,8 @@ impl Dispatcher {
         Ok(dispatcher)
     }
 
-    /// Compares with the engine, creates objects of the server itself, and commits both as the first
-    /// batch.
+    /// Compares with the engine, creates objects of the server itself, and commits both as the
+    /// first batch.
     async fn reconcile(&mut self, objects: Vec<NewObject>) -> Result<(), Error> {
         let listed = self.shared.metrics.engine(Verb::List, self.engine.list()).await;
         let mut listed = listed.map_err(|error| Error::Unavailable {
@@ -572,8 +572,7 @@ fn log(note: Note) {
     }
 }
 
-/// Returns after a while in which nothing else happened, where it is waited for beside all that
-/// may.
+/// Returns after `QUIET_MS`, for a `select!` that waits for other events, too.
 async fn quiet() {
     tokio::time::sleep(Duration::from_millis(QUIET_MS)).await;
 }

@@ -88,8 +88,8 @@ impl Watch {
         });
     }
 
-    /// Adds the faults of GPUs that did not work when their nodes were seen; the published faults of
-    /// other GPUs stay.
+    /// Adds the faults of GPUs that did not work when their nodes were seen; the published faults
+    /// of other GPUs stay.
     fn publish_lost(&self, lost: BTreeMap<String, GpuFault>) {
         let mut all = BTreeMap::clone(&self.told.borrow());
         all.extend(lost);

@@ -75,11 +75,11 @@ pub fn job_token(workload: Uuid, env: &BTreeMap<String, String>) -> String {
 /// The cluster, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterInfo {
-    /// Made once, when the state directory was.
+    /// Id, made together with the state directory.
     pub uuid: Uuid,
     /// Name.
     pub name: String,
-    /// When the state directory was made.
+    /// Creation time of the state directory.
     pub created_at: Instant,
     /// Version of this program.
     pub version: String,

@@ -1,13 +1,14 @@
 //! The channel of a run: a socket on which its processes report their checkpoints.
 //!
 //! ```text
-//! a process of the run -> opens its checkpoint for writing, passes the open file -> socket of the run
+//! process of the run -> opens its checkpoint for writing, passes the file -> socket of the run
 //! socket -> verified (file) -> paced (progress) -> Observation -> what a stop would cost
 //! runs of one workload -> their sockets -> meeting -> the world that torchrun begins
 //! ```
 //!
-//! Owns: the sockets, the protocol on both of its sides, what counts as a checkpoint, and waiting for one
-//! that is due; where the pods of a workload meet; writing what a run leaves in memory. Does not know about: which runs exist, and what a checkpoint holds.
+//! Owns: the sockets, the protocol on both of its sides, the definition of a checkpoint, and
+//! waiting for one that is due; the meeting point of the pods of a workload; writing what a run
+//! leaves in memory. Does not know about: which runs exist, and the contents of a checkpoint.
 
 mod client;
 mod environment;

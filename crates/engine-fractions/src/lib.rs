@@ -1,6 +1,6 @@
-//! Fractions of GPUs, for every engine of this machine. Owns: which run gets what, the programs that
-//! the server's own program becomes for it, and what an administrator chooses. Does not know about:
-//! what processes and containers are made of.
+//! Fractions of GPUs, for every engine of this machine. Owns: which run gets what, the programs
+//! that the server's own program becomes for it, and the choices of an administrator. Does not know
+//! about: what processes and containers are made of.
 
 #[cfg(target_arch = "x86_64")]
 mod attempt;

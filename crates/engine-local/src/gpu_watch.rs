@@ -1,5 +1,6 @@
-//! Looking at GPUs between measurements. Owns: how soon a run is noticed that holds more memory than
-//! it was granted, or whose program is not limited. Does not know about: what follows.
+//! Checks of GPUs between measurements. Owns: the delay until a run is noticed that holds more
+//! memory than it was granted, or whose program is not limited. Does not know about: the
+//! consequences.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -11,8 +11,8 @@
 //! preloaded and stands before `dlsym`, and two that stand in the place of `libcuda.so.1` and
 //! `libnvidia-ml.so.1` and need the real ones, from which a program gets all other functions. They
 //! import nothing, allocate nothing, print nothing, install no handlers and leave `errno` alone.
-//! A library that finds no pages of a run lets the program take nothing; in a program that has other
-//! rights than who started it, it passes everything on.
+//! A library that finds no pages of a run lets the program take nothing; in a program whose rights
+//! differ from those of the user who started it, it passes everything on.
 #![no_std]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 // Every function takes pointers from C, and the driver is called through addresses.

@@ -1,5 +1,5 @@
-//! A check of `make gpu-check` that hangs is ended with all its programs, and what follows goes on. Alone
-//! in its process: what ends are all programs that it started.
+//! A check of `make gpu-check` that hangs is ended with all its programs, and the next check runs.
+//! Alone in its process, since all programs that the process started are ended.
 #![cfg(target_os = "linux")]
 
 #[path = "../benches/gpu_check/watch.rs"]
@@ -21,8 +21,8 @@ fn a_check_that_hangs_is_ended_with_its_programs_and_the_next_one_goes_on() {
     let (all_run, runs) = mpsc::channel();
     let folder = tempfile::tempdir().expect("a folder");
     let of_daemon = folder.path().join("input");
-    // A program that waits for another one, as a shell does, and that for input which does not come; and
-    // one that leaves its parent, as a daemon does.
+    // A program that waits for another one, as a shell does, which waits for input that does not
+    // come; and one that leaves its parent, as a daemon does.
     let hangs = move || {
         let mut shell = Command::new("sh");
         shell.args(["-c", "mkfifo \"$0\"; (cat \"$0\" &); cat; true"]).arg(&of_daemon);

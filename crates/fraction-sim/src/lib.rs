@@ -2,8 +2,9 @@
 //! tests.
 //!
 //! Owns: contexts, memory counted to the byte, streams, virtual kernels that take time and compute
-//! nothing, chosen versions and faults, and what NVML says about all that. The devices themselves are the broker's, outside of
-//! the process. Does not know about: limits of fractions, and real GPUs.
+//! nothing, chosen versions and faults, and the answers of NVML about them. The devices themselves
+//! are in the broker, outside of the process. Does not know about: limits of fractions, and real
+//! GPUs.
 //!
 //! `fraction-libs` builds both libraries from this crate with `--cfg elastane_library`; as a crate
 //! of the workspace it is only checked.

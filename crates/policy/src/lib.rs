@@ -168,8 +168,8 @@ impl Policies {
         refuse(self.broken_by(request, PolicyTarget::Master.spec())?)
     }
 
-    /// Refuses a submission that breaks a rule, and names its master by the part that the user knows,
-    /// such as `parameterServers`.
+    /// Refuses a submission that breaks a rule, and names its master by the part that the user
+    /// knows, such as `parameterServers`.
     pub fn check_as(&self, request: &CreationRequest, master: &str) -> Result<(), ApiError> {
         refuse(self.broken_by(request, master)?)
     }

@@ -1,5 +1,5 @@
-//! Texts that change as time passes. Owns: the text of a reason at an instant, and when that text is
-//! another. Does not know about: who reads it.
+//! Texts that change as time passes. Owns: the text of a reason at an instant, and the time of its
+//! next change. Does not know about: the readers of a text.
 
 use std::fmt;
 
@@ -18,13 +18,14 @@ pub struct PendingAsOf<'a> {
 }
 
 impl Pending {
-    /// The reason as it is at an instant.
+    /// The reason with its text at an instant.
     #[must_use]
     pub const fn as_of(&self, now: Instant) -> PendingAsOf<'_> {
         PendingAsOf { reason: self, now }
     }
 
-    /// When the text is another after `now`, if nothing but time passes.
+    /// Time after `now` of the next change of the text, if only time passes; `None` if it never
+    /// changes.
     #[must_use]
     pub fn changes_at(&self, now: Instant) -> Option<Instant> {
         match self {
@@ -62,7 +63,7 @@ impl fmt::Display for PendingAsOf<'_> {
     }
 }
 
-/// Whole minutes, so that the text does not change all the time.
+/// Whole minutes of a duration, rounded down, so that the text does not change all the time.
 const fn minutes(ms: u64) -> u64 {
     ms / MINUTE_MS
 }

@@ -364,13 +364,13 @@ pub struct QueueNumbers {
     pub quota: u64,
     /// Its fair share.
     pub fair_share: u64,
-    /// True if the fair share is all that its quota is worth, as others have quotas, too, and all of them
-    /// exceed what there is.
+    /// `true` if the fair share is a claim, less than the quota, because quotas exceed the
+    /// capacity.
     pub is_claim: bool,
 }
 
 impl QueueNumbers {
-    /// The name of its fair share.
+    /// Name of the fair share in texts: `claim` or `fair share`.
     #[must_use]
     pub const fn share_name(&self) -> &'static str {
         if self.is_claim { "claim" } else { "fair share" }
@@ -380,7 +380,7 @@ impl QueueNumbers {
 /// Right by which one queue reclaims from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
-    /// The taker stays within its quota, the other was above its own.
+    /// The taker stays within its quota, the other was above its own quota or claim.
     QuotaGuaranteed,
     /// The taker stays within its fair share, the other was above its own and keeps its quota.
     FairShareMaintained,

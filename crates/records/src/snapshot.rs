@@ -61,8 +61,8 @@ impl Snapshot {
         Self { cluster, ..Self::default() }
     }
 
-    /// `true` until the first start of a server is written: that start creates a department. A
-    /// database of before there were departments has projects or objects.
+    /// `true` until the first start of a server is written, which creates a department. A database
+    /// older than departments has projects or objects.
     #[must_use]
     pub const fn is_new(&self) -> bool {
         self.last_department_id == 0 && self.last_project_id == 0 && self.last_object_seq == 0

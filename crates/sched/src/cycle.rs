@@ -176,9 +176,9 @@ fn act(s: &mut Session<'_>, least_costs: &mut BTreeMap<Action, NodeCostCache>) {
 /// starts.
 const ROUNDS_MORE_MAX: usize = 2;
 
-/// True if the next decision, at the same instant, could stop a workload that this decision starts:
-/// others were stopped after it was placed, or it is in reserved room, which is reserved elsewhere
-/// then.
+/// `true` if the next decision, at the same instant, could stop a workload that this decision
+/// starts: others were stopped after it was placed, or it is in reserved room, and the reservation
+/// moves elsewhere.
 fn starts_exposed_work(s: &Session<'_>) -> bool {
     let starts =
         |change: &Change| change.before.current.is_none() && s.cluster.pods()[change.pod].runs();
@@ -270,7 +270,7 @@ fn wake_when_safety_ends(s: &mut Session<'_>) {
     }
 }
 
-/// While workloads wait: when the next turn ends or the next begins, there may be victims again.
+/// While workloads wait: wakes when the next turn begins or ends, to find new victims.
 fn wake_when_turns_end(s: &mut Session<'_>) {
     if s.waiting().next().is_none() {
         return;

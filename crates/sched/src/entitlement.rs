@@ -25,7 +25,7 @@ pub(crate) fn not_entitled(s: &Session<'_>, id: WorkloadId, asked: Resources) ->
     beyond_share(s, s.queue_of(id), asked)
 }
 
-/// As [`not_entitled`], for a queue.
+/// Kind of resource in which a queue would exceed its fair share with `asked` more, if any.
 pub(crate) fn beyond_share(s: &Session<'_>, queue: QueueId, asked: Resources) -> Option<Kind> {
     beyond(s.cluster.queues()[queue].held(), asked, s.fair()[&queue])
 }
@@ -51,31 +51,31 @@ pub(crate) fn lineage_below<'a>(
     s.cluster.lineage(leaf).take_while(move |&queue| queue != top).chain([top])
 }
 
-/// The lag of a queue as of this cycle: a turn may have begun in it.
+/// Lag of a queue, followed up to this cycle, in which a turn may have begun.
 fn lag(s: &Session<'_>, queue: QueueId) -> Lag {
     let row = &s.cluster.queues()[queue];
-    // A pool that has gone is divided no more.
+    // Queues of a removed pool have no shares.
     let fair = s.fair().get(&queue).copied().unwrap_or_default();
     row.lag.followed(s.now, fair.gpu_millis, row.held().gpu_millis).unwrap_or(row.lag)
 }
 
-/// Until when a workload is not stopped for the share of others than its own queue: the end of the turn
-/// of `giver`, if the workload is larger than the share of that queue.
+/// End of the turn of `giver`, during which the workload is not stopped for the shares of other
+/// queues. `None` without a turn, and if the workload is no larger than the fair share of `giver`.
 pub(crate) fn turn_ends(s: &Session<'_>, giver: QueueId, victim: WorkloadId) -> Option<Instant> {
     let ends = turn_of(s, giver)?;
     let fair_millis = s.fair()[&giver].gpu_millis;
     (freed(s, EvictionUnit::All(victim)).gpu_millis > fair_millis).then_some(ends)
 }
 
-/// When the turn of a queue ends, if it has one.
+/// End of the turn of a queue; `None` if it has no turn now.
 pub(crate) fn turn_of(s: &Session<'_>, queue: QueueId) -> Option<Instant> {
     let ends = lag(s, queue).turn_since?.plus_ms(s.policy.turn_ms);
     Some(ends).filter(|ends| *ends > s.now)
 }
 
-/// What a queue may come to hold for a workload that takes from others: its share. Work comes in lumps, so
-/// one that holds less than that without the workload, and without so much that gives way, may come to
-/// hold its quota where that is worth less than it is set to.
+/// Maximum holdings of a queue for a workload that takes from others: its fair share. Workloads are
+/// indivisible, so the maximum is the requested GPU quota where that is larger and the queue holds
+/// less than its fair share without this workload and without `given`, which gives way.
 pub(crate) fn may_hold(
     s: &Session<'_>,
     queue: QueueId,
@@ -90,7 +90,8 @@ pub(crate) fn may_hold(
     most
 }
 
-/// What a queue may come to hold if it holds nothing else.
+/// Maximum holdings of a queue that holds nothing else: its fair share, and of GPUs at least the
+/// requested quota, unless its fair share is 0.
 pub(crate) fn may_hold_alone(s: &Session<'_>, queue: QueueId) -> Resources {
     let mut most = s.fair()[&queue];
     if most.gpu_millis > 0 {
@@ -99,19 +100,19 @@ pub(crate) fn may_hold_alone(s: &Session<'_>, queue: QueueId) -> Resources {
     most
 }
 
-/// True if a queue lacks a whole GPU of its claim without a workload.
+/// `true` if a queue lacks a whole GPU of its claim without a workload.
 pub(crate) fn lacks_a_gpu(s: &Session<'_>, queue: QueueId, id: WorkloadId) -> bool {
     let held_millis = held_before(s, queue, id, Resources::ZERO);
     held_millis.saturating_add(GPU_MILLIS) <= s.fair()[&queue].gpu_millis
 }
 
-/// GPU thousandths that a queue holds without those that a workload holds since this cycle, and without
-/// so much that gives way.
+/// GPU thousandths that a queue holds without the places that a workload got in this cycle, and
+/// without `given`.
 fn held_before(s: &Session<'_>, queue: QueueId, id: WorkloadId, given: Resources) -> u64 {
     s.cluster.queues()[queue].held().saturating_sub(given + begun(s, id)).gpu_millis
 }
 
-/// What pods of a workload hold that held nothing before this cycle.
+/// Resources of the pods of a workload that had no place before this cycle.
 fn begun(s: &Session<'_>, id: WorkloadId) -> Resources {
     let pods = s.cluster.workloads()[id].pods.iter();
     let new = pods.filter(|&&pod| s.cluster.original(pod).effective().is_none());
@@ -122,8 +123,8 @@ fn begun(s: &Session<'_>, id: WorkloadId) -> Resources {
     new.filter_map(amounts).sum()
 }
 
-/// The quota as far as it can be honoured: where the quotas promise more than there is, a claim, of
-/// GPUs to the nearest whole one.
+/// Claim of a queue. Where it is less than the quota, its GPUs are rounded to the nearest whole
+/// GPU, and a half down.
 pub(crate) fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
     let (mut deserved, quota) = (claim(s, queue), quota(s, queue));
     let unit = Kind::Gpu.share_unit();
@@ -133,7 +134,7 @@ pub(crate) fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
     deserved
 }
 
-/// The quota, or where the quotas promise more than there is the fair share, which is less.
+/// Quota of a queue, or its fair share of a resource where that is less than the requested quota.
 pub(crate) fn claim(s: &Session<'_>, queue: QueueId) -> Resources {
     let (mut claim, asked_for) = (quota(s, queue), quota_asked_for(s, queue));
     for kind in Kind::ALL {
@@ -145,7 +146,8 @@ pub(crate) fn claim(s: &Session<'_>, queue: QueueId) -> Resources {
     claim
 }
 
-/// True if the GPU quota of a queue is worth less than it is set to, as others have quotas, too.
+/// `true` if the GPU claim of a queue is less than its quota, and a sibling has a fair share of
+/// GPUs.
 pub(crate) fn is_scaled(s: &Session<'_>, queue: QueueId) -> bool {
     let set_millis = quota(s, queue).gpu_millis;
     let gets = |id: &QueueId| s.fair().get(id).is_some_and(|fair| fair.gpu_millis > 0);
@@ -154,24 +156,24 @@ pub(crate) fn is_scaled(s: &Session<'_>, queue: QueueId) -> bool {
         && s.siblings(queue).iter().any(gets)
 }
 
-/// The quota as it is set.
+/// Quota of a queue as it is set.
 pub(crate) fn quota(s: &Session<'_>, queue: QueueId) -> Resources {
     s.cluster.queues()[queue].share.quota
 }
 
-/// The part of a quota that is asked for.
+/// Requested part of a quota, at most the limit.
 fn quota_asked_for(s: &Session<'_>, queue: QueueId) -> Resources {
     let requested = s.known.entitlements.requested.get(&queue).copied().unwrap_or_default();
     quota(s, queue).min(requested).min(s.cluster.queues()[queue].share.limit)
 }
 
-/// True if a queue has lacked so much more of its share than another that its turn has come.
+/// `true` if the turn of `taker` has come: it is behind `giver` by at least one turn of its share.
 pub(crate) fn is_next(s: &Session<'_>, taker: QueueId, giver: QueueId) -> bool {
     lead(s, taker, giver).0 >= 0
 }
 
-/// When the next turn of a queue comes that lacks a whole GPU of its claim, while another holds more than its
-/// own.
+/// Earliest time at which the turn of a queue comes that lacks a whole GPU of its claim, while a
+/// sibling holds more than its own claim.
 pub(crate) fn next_turn(s: &Session<'_>) -> Option<Instant> {
     let fair = |queue: QueueId| s.fair().get(&queue).map_or(0, |fair| fair.gpu_millis);
     let held = |queue: QueueId| s.cluster.queues()[queue].held().gpu_millis;
@@ -190,8 +192,9 @@ pub(crate) fn next_turn(s: &Session<'_>) -> Option<Instant> {
     next.min()
 }
 
-/// How much more of its share than another, and than one turn, a queue has lacked, and how much more that
-/// becomes each millisecond: milliseconds times both shares.
+/// Lead of `taker` in being served next: the difference of both lags, each in milliseconds of its
+/// own share, minus one turn; and the change of it per millisecond. Both are multiplied by both
+/// shares.
 fn lead(s: &Session<'_>, taker: QueueId, giver: QueueId) -> (i128, i128) {
     let (taker, giver) = (lag(s, taker), lag(s, giver));
     let fair = |lag: &Lag| i128::from(lag.fair_millis);
@@ -203,8 +206,8 @@ fn lead(s: &Session<'_>, taker: QueueId, giver: QueueId) -> (i128, i128) {
     (lags - turn, difference(rate(&taker), rate(&giver)))
 }
 
-/// True if a queue above its claim may lose a piece of its work for the claim of another: work that is
-/// partly within the claim has a turn.
+/// `true` if a queue above its claim may lose `freed` for the claim of another: it keeps its claim,
+/// or it has no turn.
 pub(crate) fn may_lose(s: &Session<'_>, giver: QueueId, freed: Resources) -> bool {
     let left_millis = s.cluster.queues()[giver].held().gpu_millis.saturating_sub(freed.gpu_millis);
     left_millis >= deserved(s, giver).gpu_millis || turn_of(s, giver).is_none()
@@ -220,7 +223,7 @@ pub(crate) fn branches(
     parting(s, s.queue_of(id), s.queue_of(victim))
 }
 
-/// As [`branches`], for two queues.
+/// Ancestors (or selves) as of [`branches`], for two queues.
 pub(crate) fn parting(s: &Session<'_>, own: QueueId, other: QueueId) -> Option<(QueueId, QueueId)> {
     let path = |queue: QueueId| s.cluster.lineage(queue).collect::<SmallVec<[QueueId; 8]>>();
     let (own, other) = (path(own), path(other));

@@ -6,18 +6,18 @@ use std::collections::BTreeMap;
 use model::Claim;
 use units::Kind;
 
-/// How capacity is divided.
+/// Rules of the division.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    /// How capacity that no quota claims is divided.
+    /// Division of the capacity that exceeds the quotas.
     pub over_quota: OverQuota,
-    /// `true` if quotas that promise more than there is are honoured in proportion.
+    /// `true` if quotas that exceed the capacity are scaled to claims; else shares exceed it, too.
     pub shrinks_promises: bool,
-    /// How strongly past use lowers a queue's weight, in thousandths (0 = not at all).
+    /// Strength with which past use lowers a queue's weight, in thousandths (0 = not at all).
     pub usage_weight_millis: u64,
 }
 
-/// How capacity that no quota claims is divided.
+/// Division of the capacity that exceeds the quotas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverQuota {
     /// By the weights of the queues.
@@ -64,9 +64,10 @@ pub(crate) fn divide_one(queues: &[Claim<'_>], rules: Rules, kind: Kind, total: 
     shares
 }
 
-/// Quotas that promise more than there is, scaled: work that cannot be preempted keeps what it holds, then
-/// those of the highest priority come first, and within one priority all get in proportion to what their
-/// quotas have left. Claims are no whole units, so that of equals none has more.
+/// Claims of quotas that exceed the capacity. Non-preemptible work keeps its holdings, then queues
+/// of the highest priority get their quotas, and queues of one priority divide the rest in
+/// proportion to the unused part of their quotas. Claims are not rounded to whole units, which
+/// would favour one of equal queues.
 fn scaled(queues: &[Claim<'_>], kind: Kind, total: u64) -> Vec<u64> {
     let quota = |q: &Claim<'_>| q.queue.share.quota[kind].min(total);
     let fixed =
@@ -88,7 +89,7 @@ fn scaled(queues: &[Claim<'_>], kind: Kind, total: u64) -> Vec<u64> {
     shares
 }
 
-/// Those of each priority, the highest first.
+/// Indices of the queues of each priority, the highest priority first.
 fn by_priority(queues: &[Claim<'_>]) -> Vec<Vec<usize>> {
     let mut groups: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (at, one) in queues.iter().enumerate() {

@@ -33,7 +33,7 @@ pub struct Entitlements {
     /// `true` if the GPUs that some work can use have changed since the last update.
     is_supply_new: bool,
     meetings: BTreeMap<QueueId, Meeting>,
-    /// What each of siblings held that cannot be preempted, where quotas promise more than there is.
+    /// Non-preemptible holdings of siblings whose quotas exceeded the capacity at the last update.
     fixed: BTreeMap<Siblings, Vec<Resources>>,
 }
 
@@ -189,7 +189,8 @@ impl Entitlements {
         work.matters
     }
 
-    /// Siblings of which any holds more or less that cannot be preempted than at the last update are due.
+    /// Makes siblings due if the non-preemptible holdings of any have changed since the last
+    /// update.
     fn note_fixed(&self, cluster: &Cluster, bounded: &mut BTreeSet<PoolId>, work: &mut Work) {
         for (&at, before) in &self.fixed {
             if *before == fixed(cluster, at) {
@@ -213,7 +214,7 @@ impl Entitlements {
         self.fixed = short.map(|(&at, _)| (at, fixed(cluster, at))).collect();
     }
 
-    /// Looks at all queues of a pool of which some GPUs are not for all work.
+    /// Divides a pool again in which some work cannot use all GPUs.
     fn divide_pool_again(
         &mut self,
         cluster: &Cluster,
@@ -333,7 +334,7 @@ impl Group {
         *hungry -= usize::from(wanted_before > promised_before);
     }
 
-    /// `true` if the quotas promise more than the total.
+    /// `true` if the requested quotas exceed the total.
     fn is_short(&self, kind: Kind) -> bool {
         self.promised[place(kind)] > u128::from(self.total[kind])
     }
@@ -354,15 +355,15 @@ fn siblings(cluster: &Cluster, (above, pool): Siblings) -> Vec<QueueId> {
     }
 }
 
-/// What each of siblings holds that cannot be preempted.
+/// Non-preemptible holdings of each sibling.
 fn fixed(cluster: &Cluster, at: Siblings) -> Vec<Resources> {
     let held = |id: QueueId| cluster.queues()[id].allocated_non_preemptible;
     siblings(cluster, at).into_iter().map(held).collect()
 }
 
-/// True if anything that waited before could be decided in another way, as a queue has this share and
-/// asks for so much. It could not if the queue gets all it asks for, then and now: what is held and
-/// what one of its workloads asks for is no more than that.
+/// `true` if the decision about a pending workload can change because a queue has another share or
+/// demand. Cores and memory change nothing if the queue gets all it requests of them, then and now:
+/// its holdings and the request of each of its workloads are no more than that.
 fn matters(
     cluster: &Cluster,
     id: QueueId,

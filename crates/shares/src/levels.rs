@@ -9,10 +9,10 @@ use units::{Kind, Resources};
 use crate::bounded::{Bounds, Meeting};
 use crate::division::{Rules, divide_one};
 
-/// Fair shares of all queues: the quota part, plus a part of the rest. Where the quotas promise
-/// more than the capacity and the rules allow it, all shares shrink in proportion. Where node pools
-/// have queues of their own, the capacity of each pool is divided among its own queues. Where some
-/// GPUs are not usable by all work, the share of a queue has only GPUs that its work can use.
+/// Fair shares of all queues: the quota part, plus a part of the rest. Where quotas exceed the
+/// capacity and the rules allow it, the shares are claims. Where node pools have queues of their
+/// own, the capacity of each pool is divided among its own queues. Where some GPUs are not usable
+/// by all work, the share of a queue has only GPUs that its work can use.
 pub(crate) fn fair_shares(
     cluster: &Cluster,
     rules: Rules,

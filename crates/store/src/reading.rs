@@ -65,7 +65,8 @@ impl Reading<'_> {
         document::read(&text).map(Some).map_err(|error| self.unreadable(column, &text, error))
     }
 
-    /// A document that only its owner knows. It is not shown in an error: it may hold hashes of secrets.
+    /// A document of a kind that only its owner knows. Errors do not show it: it may hold hashes of
+    /// secrets.
     pub(crate) fn object(&self, column: &str) -> Result<serde_json::Value> {
         let read = document::read_value(&self.text(column)?, "object");
         read.map_err(|error| self.unreadable(column, "an object", error))

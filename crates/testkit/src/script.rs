@@ -138,8 +138,13 @@ impl Submit {
 }
 
 /// Reads
-/// `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE] [--interactive] [--gated] [--elastic] [--priority N] [--spare-priority N] [--pods N] [--min N] [--on LABEL=VALUE] [--pools POOL,…] [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS] [--required LEVEL] [--preferred LEVEL] [--topology NAME] [--limit MS] [--mig PROFILE*N,…] [--label LABEL=VALUE] [--with LABEL=VALUE@KEY] [--apart LABEL=VALUE@KEY] [--rather-with …] [--rather-apart …]`;
-/// one GPU if not said. The pods of a workload may instead be in sections: `--set NAME` with the
+/// `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE] [--interactive]`
+/// `[--gated] [--elastic] [--priority N] [--spare-priority N] [--pods N] [--min N]`
+/// `[--on LABEL=VALUE] [--pools POOL,…] [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS]`
+/// `[--required LEVEL] [--preferred LEVEL] [--topology NAME] [--limit MS] [--mig PROFILE*N,…]`
+/// `[--label LABEL=VALUE] [--with LABEL=VALUE@KEY] [--apart LABEL=VALUE@KEY] [--rather-with …]`
+/// `[--rather-apart …]`;
+/// one GPU by default. The pods of a workload may instead be in sections: `--set NAME` with the
 /// same flags, `[--in GROUP]` and `[--task-priority N]`; `--group NAME` with `[--in GROUP]`,
 /// `[--min N]` and the last three. `--min` before them is the workload's own.
 fn submit(words: &[&str]) -> Submit {

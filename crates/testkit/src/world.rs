@@ -42,10 +42,10 @@ pub struct World {
 }
 
 impl World {
-    /// Nodes as `name:gpus[:cores]` (16 GiB per GPU, 100 cores and 1 TiB if not said; GPUs divided
+    /// Nodes as `name:gpus[:cores]` (16 GiB per GPU, by default 100 cores and 1 TiB; GPUs divided
     /// into MIG instances as `2+3g.40gb,1g.10gb*4`, two whole and one of five, or as `/4,2*2` into
-    /// a half and two quarters, for those who ask for parts) and projects as `name:quota[:limit]`,
-    /// all in one department without quota.
+    /// a half and two quarters, for workloads that request parts) and projects as
+    /// `name:quota[:limit]`, all in one department without quota.
     ///
     /// # Panics
     /// On anything it cannot read: it is a test's own text.
@@ -100,7 +100,7 @@ impl World {
     /// Adds a queue.
     ///
     /// # Panics
-    /// When the model refuses it.
+    /// The model refuses it.
     pub fn queue(&mut self, name: &str, parent: Option<QueueId>, share: Share) -> QueueId {
         self.seq += 1;
         let spec = QueueSpec { name: name.into(), parent, share, seq: self.seq };
@@ -185,7 +185,7 @@ impl World {
     /// One decision, with every invariant checked.
     ///
     /// # Panics
-    /// When an invariant is broken.
+    /// An invariant is broken.
     pub fn cycle(&mut self) {
         self.observe_usage();
         let before = self.cluster.clone();
@@ -478,7 +478,7 @@ impl World {
     /// The id of a workload.
     ///
     /// # Panics
-    /// When there is none of this name.
+    /// No workload has this name.
     #[must_use]
     pub fn id(&self, name: &str) -> WorkloadId {
         self.names[name]
@@ -508,7 +508,7 @@ impl World {
     /// Makes a change that was suggested for a workload, and schedules to rest.
     ///
     /// # Panics
-    /// When it cannot be made.
+    /// The change cannot be made.
     pub fn follow(&mut self, name: &str, change: &Change) {
         let id = self.id(name);
         let changed = reasons::diagnosis::apply_change(change, &mut self.cluster, id, self.now);

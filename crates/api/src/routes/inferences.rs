@@ -124,7 +124,8 @@ async fn update(
     Ok(Noticed { body: convert::typed(&made, &state.context()), notice })
 }
 
-/// The specification that an update changes: that of the revision with this number, else the newest.
+/// The specification that an update changes: that of the revision with this number, else the
+/// newest.
 fn base(
     head: &WorkloadView,
     number: Option<u32>,

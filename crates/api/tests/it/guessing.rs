@@ -156,7 +156,8 @@ async fn what_may_not_be_a_password_is_not_hashed_and_counts() {
 async fn many_logins_and_logouts_at_once_succeed() {
     let server = Server::new().await;
     let (id, right) = ann(&server).await;
-    // More than are hashed at once, and fewer than a busy machine hashes in the 10 s that one may wait.
+    // More logins than are hashed at once, and fewer than a busy machine hashes in the maximum wait
+    // of 10 s.
     let all = join_all((0..12).map(|_| status(&server, "10.0.0.1", &right))).await;
     assert!(all.iter().all(|status| *status == 200), "{all:?}");
     let logout = format!("/api/v1/users/{id}/logout");

@@ -1,5 +1,5 @@
 //! Samples: a new installation has them, all can use and see them, and a deleted one stays away.
-//! That an older installation gets none is tested with the databases in `migrated`.
+//! The databases in `migrated` test that an older installation gets none.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ async fn a_sample_is_of_the_server_and_its_name_is_taken() {
         "environment asset `jupyter-lab` already exists",
     )
     .await;
-    // A project can have its own of that name.
+    // A project can have its own asset of that name.
     let meta = json!({"name": "one-gpu", "scope": "project", "projectId": 1});
     let own = json!({"meta": meta, "spec": {"gpuDevicesRequest": 1}});
     let (status, made) = server.post(COMPUTE, own).await;

@@ -1,6 +1,6 @@
-//! Types of the API for the web interface: `ui/src/api/types.d.ts` is made from the OpenAPI document
-//! and has what the sources of the interface import, and what that consists of.
-//! `cargo xtask ui-types` writes it.
+//! Types of the API for the web interface: `ui/src/api/types.d.ts` is made from the OpenAPI
+//! document, and has the types that the sources of the interface import, with all types that they
+//! refer to. `cargo xtask ui-types` writes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -50,7 +50,7 @@ fn imported(folder: &Path, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Declares a schema, and those that it refers to.
+/// Declares a schema, and the schemas that it refers to.
 fn declare(name: &str, schemas: &Map<String, Value>, types: &mut BTreeMap<String, String>) {
     if types.contains_key(name) {
         return;

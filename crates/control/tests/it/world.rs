@@ -23,17 +23,17 @@ use view::{Event, Phase, ReasonView, Scope, View, WorkloadView};
 
 use crate::fake::{FakeEngine, ManualClock};
 
-/// More than any test records.
+/// Maximum size of a recording in bytes: more than any test needs.
 const RECORDING_MAX: u64 = 1 << 30;
 
-/// How much a world keeps.
+/// Settings of the state that a world keeps.
 #[derive(Clone, Copy)]
 struct Kept {
-    /// Most bytes that are recorded.
+    /// Maximum size of the recording in bytes.
     recording_max: u64,
-    /// Ended workloads that stay in memory.
+    /// Number of ended workloads that stay in memory.
     ended: usize,
-    /// True if a new database gets a sample.
+    /// `true` if a new database gets a sample.
     samples: bool,
 }
 
@@ -475,7 +475,8 @@ impl Gate {
     }
 }
 
-/// How long after the start of a world `poison-later` makes decisions fail.
+/// Time after the start of a world when `poison-later` begins to make decisions fail, in
+/// milliseconds.
 pub(crate) const LATER_MS: u64 = 100_000;
 
 /// Fails as a scheduler with a fault: when it looks at a workload called `poison`, later at one
@@ -511,7 +512,7 @@ fn unseal(of: &str, text: &str) -> Result<BTreeMap<String, String>, String> {
     serde_json::from_str(text).map_err(|_| format!("{of} is sealed with another key"))
 }
 
-/// The object of a new database.
+/// Sample that a new database gets.
 fn sample() -> NewObject {
     NewObject {
         kind: "asset",

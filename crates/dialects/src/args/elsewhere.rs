@@ -1,5 +1,5 @@
-//! Advice for a flag that a command does not know. Owns: which flags of the two dialects mean one
-//! thing. Does not know about: flags that are misspelt.
+//! Advice for a flag that a command does not know. Owns: the flags with equal meaning in the two
+//! dialects. Does not know about: misspelt flags.
 
 use std::ffi::OsString;
 
@@ -8,7 +8,8 @@ use clap::{Command, CommandFactory as _, Error};
 
 use super::Cli;
 
-/// Flags for one thing: in the first dialect, in the second. The first of each is the one to give.
+/// Flags with equal meaning in the first and the second dialect. Suggested commands use the first
+/// of each.
 pub(crate) struct SameFlag {
     /// Name of the advice that changes it.
     pub(crate) kind: &'static str,
@@ -33,8 +34,8 @@ const SUBMIT: [&[&str]; 4] =
 const AS_COMMANDS: [(&str, &str); 2] =
     [("--interactive", "workspace submit"), ("--jupyter", "workspace submit")];
 
-/// Names the flag of this command, or the command with this flag, that an unknown flag of a
-/// submission was probably meant to be; none where there is neither.
+/// Advice on an unknown flag of a submission: the flag of this command with equal meaning, or the
+/// command that has the flag; `None` if there is neither.
 pub(super) fn flag_elsewhere(error: &Error, command: &Command) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument || !command.get_name().starts_with("submit") {
         return None;
@@ -69,7 +70,7 @@ pub(super) fn flag_elsewhere(error: &Error, command: &Command) -> Option<String>
     found.map(|path| format!("'{word}' is a flag of 'runai {}'", path.join(" ")))
 }
 
-/// Gives a fault of the parser this advice, in place of what it found itself.
+/// Replaces the suggestion in an error of the parser by this advice.
 pub(super) fn with(mut error: Error, advice: String) -> Error {
     error.remove(ContextKind::SuggestedArg);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
@@ -84,7 +85,7 @@ fn has(command: &Command, flag: &str) -> bool {
     })
 }
 
-/// The last command that words name.
+/// Innermost command that the words name; words that name none are skipped.
 pub(super) fn command_on<'t, 'w>(
     tree: &'t Command,
     words: impl Iterator<Item = &'w OsString>,

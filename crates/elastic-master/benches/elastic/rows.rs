@@ -1,5 +1,5 @@
-//! Rows of embedding tables that a parameter server gives and takes. Owns: these lines. Does not know
-//! about: how a server is started.
+//! Rows of embedding tables that a parameter server gives and takes. Owns: these lines of the
+//! output. Does not know about: how a server is started.
 
 use std::path::Path;
 use std::time::Instant;

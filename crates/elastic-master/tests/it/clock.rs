@@ -61,7 +61,8 @@ fn at(ms: u64) -> ByHand {
     ByHand(Arc::new(AtomicU64::new(ms)))
 }
 
-/// A master with a worker that has a task comes and goes at this moment. Returns the worker and the task.
+/// Opens and ends a master at this time, with a worker that has a task. Returns the worker and the
+/// task.
 async fn first_master(settings: &Settings, ms: u64) -> (u32, u64) {
     let (mut master, serves) = open(settings, &at(ms)).await;
     let request = RegisterRequest { pod: "worker-0".into(), instance: 1, host: String::new() };

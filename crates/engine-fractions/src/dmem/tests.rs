@@ -1,4 +1,5 @@
-//! Over a folder as the kernel shows control groups, with a program in the place of one that has a GPU.
+//! Tests with a folder in the form of the kernel's control groups, and a program in the place of
+//! one that has a GPU.
 
 use engine::Device;
 use tempfile::TempDir;

@@ -15,8 +15,8 @@ use tempfile::TempDir;
 use crate::bench::{Bench, SUPERVISOR};
 use crate::local::{end, run};
 
-/// The server's program; in the place of `gpu-check`, a program that sees its instance, or the whole GPU
-/// if a file says that the instance is gone.
+/// Program of the server; in the place of `gpu-check`, a program that sees its instance, or the
+/// whole GPU if a file says that the instance is gone.
 const PROGRAM: &str = r#"[ "$1" = gpu-check ] || exec SUPERVISOR "$@"
 case $CUDA_VISIBLE_DEVICES in MIG-*) total=8388608000;; *) total=17179869184;; esac
 [ -e FOLDER/gone ] && total=17179869184
@@ -34,7 +34,7 @@ esac
 
 const GPU: &str = "GPU-11111111-2222-3333-4444-555555555555";
 
-/// A machine whose GPU has one instance, of half of it. Its folder is one that every account may enter.
+/// A machine whose GPU has one instance, of half of it. Every account may enter its folder.
 fn machine() -> (TempDir, FractionOptions) {
     let folder = tempfile::tempdir().expect("a folder");
     let text = PROGRAM.replace("SUPERVISOR", SUPERVISOR);

@@ -1,5 +1,5 @@
-//! `gpu-check --kernels`: virtual kernels on a simulated GPU, one after the other. Owns: launching and
-//! counting them. Does not know about: shares of compute time.
+//! `gpu-check --kernels`: virtual kernels on a simulated GPU, one after the other. Owns: launching
+//! and counting them. Does not know about: shares of compute time.
 // Calls the driver, as every CUDA program does. Each block says why it is sound.
 #![expect(unsafe_code, reason = "the driver is a C library")]
 
@@ -13,7 +13,7 @@ use super::{Cuda, refused};
 /// Kernels between two lines.
 const EACH: u64 = 10;
 
-/// Launches kernels of the length that the argument says until it is stopped, and prints their number
+/// Launches kernels of the length in the argument until it is stopped, and prints their number
 /// again and again.
 pub(crate) fn launch(arg: &str) -> Result<String, String> {
     let text = arg.strip_prefix("--kernels=").unwrap_or_default();

@@ -1,5 +1,6 @@
-//! The library beside drivers that were made for one question each: one that does next to nothing, where a
-//! program that goes on for long must need nothing of the kernel, and one that answers late.
+//! The library beside drivers that are made for one test each: one that does next to nothing, where
+//! a program that runs for long must make no system calls but read, write and exit, and one that
+//! answers late.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! Memory that others made, and handles that are held by something else than mappings. Owns: memory of
-//! other processes and interfaces, which takes nothing and has no contents here, because nothing is
-//! shared in fact; binding handles to sparse arrays and multicast objects, which holds their memory until
-//! the end of the process. Does not know about: where what is bound can be read.
+//! Memory that others made, and handles that are held by something else than mappings. Owns: memory
+//! of other processes and interfaces, which takes nothing and has no contents here, because nothing
+//! is shared in fact; binding handles to sparse arrays and multicast objects, which holds their
+//! memory until the end of the process. Does not know about: where bound memory can be read.
 
 use fraction_abi::sys;
 

@@ -1,5 +1,5 @@
-//! Reasons to wait of which the text changes as time passes. Owns: when they are told again. Does not
-//! know about: the texts.
+//! Reasons of waiting workloads whose text changes as time passes. Owns: the time of their next
+//! publication. Does not know about: the texts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use uuid::Uuid;
 use crate::state::State;
 use crate::workloads::reasons::InWords;
 
-/// Reasons of which the text changes, as the scheduler gave them.
+/// Reasons whose text changes as time passes, as the scheduler gave them.
 #[derive(Debug, Default)]
 pub(crate) struct TimedReasons {
     of_classes: BTreeMap<ClassId, Arc<[Pending]>>,
-    /// Of workloads that wait for reasons of their own.
+    /// Reasons of single workloads that do not have those of a class, by workload id.
     own: BTreeMap<Uuid, Arc<[Pending]>>,
-    /// When the first text is another.
+    /// Time at which the first text changes; `None` if none does.
     due: Option<Instant>,
 }
 
 impl TimedReasons {
-    /// When a text is to be told again.
+    /// Time of the next publication; `None` if no text changes.
     pub(crate) const fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Takes in that classes have other numbers.
+    /// Forgets the reasons of all classes, which have other numbers now.
     pub(crate) fn end_classes(&mut self) {
         self.of_classes.clear();
     }
 
-    /// Takes in the reasons of a class.
+    /// Records the reasons of a class if their text changes, and forgets its earlier ones.
     pub(crate) fn follow_class(&mut self, class: ClassId, reasons: &Arc<[Pending]>, now: Instant) {
         match first_change(reasons, now) {
             Some(_) => drop(self.of_classes.insert(class, reasons.clone())),
@@ -40,7 +40,8 @@ impl TimedReasons {
         }
     }
 
-    /// Takes in the reasons of a workload of its own; none if it has no such reasons.
+    /// Records a workload's own reasons if their text changes, and forgets its earlier ones; `None`
+    /// if it has none.
     pub(crate) fn follow(&mut self, id: Uuid, reasons: Option<&Arc<[Pending]>>, now: Instant) {
         match reasons.filter(|reasons| first_change(reasons, now).is_some()) {
             Some(reasons) => drop(self.own.insert(id, reasons.clone())),
@@ -48,7 +49,7 @@ impl TimedReasons {
         }
     }
 
-    /// Finds when the first text changes.
+    /// Determines the time at which the first text changes.
     pub(crate) fn schedule(&mut self, now: Instant) {
         let all = self.of_classes.values().chain(self.own.values());
         self.due = all.filter_map(|reasons| first_change(reasons, now)).min();
@@ -60,7 +61,7 @@ fn first_change(reasons: &[Pending], now: Instant) -> Option<Instant> {
 }
 
 impl State {
-    /// Tells again what has another text by now.
+    /// Publishes all these reasons with their text at this time, once the text of one has changed.
     pub(crate) fn tell_timed_reasons(&mut self) {
         if self.workloads.timed.due().is_none_or(|due| due > self.now) {
             return;
@@ -79,7 +80,7 @@ impl State {
         self.workloads.timed = timed;
     }
 
-    /// True if reasons of a workload's own are still these.
+    /// `true` if the workload's own published reasons have the codes of these.
     fn waits_for(&self, id: Uuid, reasons: &[Pending]) -> bool {
         let Some(workload) = self.workloads.get(&id) else { return false };
         let told = workload.pending.iter().map(|why| why.own().map(|own| &*own.code));

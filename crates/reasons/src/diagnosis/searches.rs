@@ -201,11 +201,11 @@ pub struct Refusals {
     pub guaranteed_until: Option<Instant>,
     /// Workloads of queues that hold no more than their share.
     pub within_share: u32,
-    /// Of queues whose turn is not over.
+    /// Workloads of queues whose turn is not over.
     pub in_turn: u32,
-    /// Of queues that would be left with less than their quota.
+    /// Workloads of queues that would be left with less than their quota.
     pub keep_quota: u32,
-    /// Of queues whose surplus is less important work.
+    /// Workloads of queues whose surplus is less important work.
     pub less_important_first: u32,
 }
 

@@ -89,12 +89,14 @@ impl Rule for Reclaim {
         above_minimum_while_safe(s, victim, |share| share.reclaim_min_runtime_ms)
     }
 
-    /// Three ways, judged where the two paths in the tree part. A queue that stays within its quota
-    /// takes from one above its quota, even if that one falls below it: work comes in lumps, and
-    /// the quota is a promise. Where quotas promise more than there is, one that stays within its claim
-    /// takes what is beyond another's, and work that is partly within a claim goes by turn. A queue that stays within its fair share takes from one above its
-    /// fair share, but never what is within that one's quota, and its least important work first; without this, two queues with large
-    /// gangs take the same GPUs from each other for ever (found by random histories).
+    /// Three rights, checked where the two paths in the tree part. A queue that stays within its
+    /// quota takes from one above its quota, even if that one falls below it: workloads are
+    /// indivisible, and the quota is guaranteed. Where quotas exceed the capacity, a queue that
+    /// stays within its claim takes from one above its claim, and work that is partly within a
+    /// claim gives way by turn. A queue that stays within its fair share takes from one above its
+    /// fair share, but nothing within the quota of that one, and its least important work first;
+    /// without this, two queues with large gangs take the same GPUs from each other for ever (found
+    /// by random histories).
     fn just(
         &self,
         s: &Session<'_>,
@@ -122,11 +124,11 @@ impl Rule for Reclaim {
         let priority = unit_priority(s, victim, eviction_unit);
         let (freed, less) = (freed(s, eviction_unit), held_below(s, victim, priority));
         let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
-        // The surplus of a queue is its least important work: what is within its share without that
-        // is not taken for another's share. Or else two queues that lack different resources take
+        // The surplus of a queue is its least important work: more important work within its share
+        // is not taken for another's share. Otherwise two queues that lack different resources take
         // from each other for ever, one the GPUs, the other the cores (found by random histories).
-        // So it is at every level: what a project holds within its share is not the surplus of its
-        // department, or else it takes that back from its siblings, and so on for ever.
+        // The rule holds at every level: work within the share of a project is not the surplus of
+        // its department, or else it takes that back from its siblings, and so on for ever.
         let is_its_turn =
             matches!(eviction_unit, EvictionUnit::All(_)) && turn_ends(s, giver, victim).is_some();
         !is_its_turn
@@ -179,8 +181,8 @@ impl Rule for Reclaim {
     }
 }
 
-/// True if a queue takes for its quota: what is beyond the quota of another, or, where quotas promise more
-/// than there is, for its claim what is beyond another's, and by turn what is larger than both.
+/// `true` if a queue takes by quota: it stays within its quota, and takes from one above its quota;
+/// or, where quotas exceed the capacity, from one above its claim, for its own claim or by turn.
 fn by_quota(
     s: &Session<'_>,
     id: WorkloadId,
@@ -207,11 +209,11 @@ fn by_quota(
         || (is_above(claim(s, giver)) && may_lose(s, giver, freed) && (is_claimed() || may_turn()))
 }
 
-/// The queues beside the taker's path below which all may give, and how much they give at most together: as
-/// long as each holds more than it deserves, and where the taker's side would be above its quota, more
-/// than its share, on every level down to the work that gives way. The last piece may be as large as its
-/// largest workload. What those below a level give makes that level hold less, and so it may be entitled to
-/// take from its own siblings only then.
+/// Queues beside the taker's path that may all give, and the maximum amount that they give
+/// together. A queue gives as long as it holds more than its claim, and, where the taker's side
+/// would exceed its quota, more than its share, on every level down to the work that gives way. The
+/// last piece may be as large as its largest workload. Amounts given below a level reduce the
+/// holdings of that level, so it may be entitled to take from its own siblings only then.
 fn givers(
     s: &Session<'_>,
     id: WorkloadId,
@@ -222,7 +224,7 @@ fn givers(
     let (mut all, mut most, mut within_quota) = (BTreeSet::new(), Resources::ZERO, true);
     for queue in s.cluster.lineage(s.queue_of(id)) {
         let held = s.cluster.queues()[queue].held().saturating_sub(most);
-        // Of sets that differ one may ask only for what it is entitled to.
+        // With several pod sets, the request of one may be within the entitlement.
         if is_one_set && beyond(held, asked, may_hold(s, queue, id, most)).is_some() {
             break;
         }
@@ -239,8 +241,8 @@ fn givers(
     (all, most)
 }
 
-/// Maximum amount that a queue gives up of its surplus, and the leaf queues that it is from: those
-/// with a surplus at every level.
+/// Maximum amount that a queue gives up of its surplus. Adds the leaf queues with a surplus at
+/// every level to `from`.
 fn surplus(
     s: &Session<'_>,
     giver: QueueId,
@@ -260,7 +262,7 @@ fn surplus(
     at_most(giver).min(below)
 }
 
-/// True if a queue holds more than its quota, or its claim, of what is asked for.
+/// `true` if a queue holds more than its claim of a requested resource.
 fn is_over_quota(s: &Session<'_>, giver: QueueId, asked: Resources) -> bool {
     let (held, quota) = (s.cluster.queues()[giver].held(), claim(s, giver));
     Kind::ALL.into_iter().any(|kind| asked[kind] > 0 && held[kind] > quota[kind])

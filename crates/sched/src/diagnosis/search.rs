@@ -121,7 +121,7 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
     for who in others {
         give(s, rule, id, asked, who, &mut givers);
     }
-    // Work that is larger than a claim takes only what is beyond the claims of others.
+    // A workload larger than the claim takes only the surplus over the claims of others.
     let takes_nothing = givers.is_empty() && means == Means::Reclaim;
     if let Some(kind) = not_entitled(s, id, asked).filter(|_| takes_nothing) {
         return Outcome::NotEntitled { queue: s.numbers(queue, kind), requested: asked[kind] };

@@ -204,9 +204,9 @@ impl Session<'_> {
         workload.enough(|set| workload.pod_sets[set].placed)
     }
 
-    /// True if limit, quota and fair share have room for so much at every level, if the queue holds
-    /// nothing else (of a quota that is worth less than it is set to, all of it); or the queue holds less
-    /// than its share, so that it gets a turn, and its siblings are not guaranteed what it takes.
+    /// `true` if limit, quota and fair share have room for a request at every level; the fair share
+    /// is [`may_hold_alone`]. A preemptible workload of a queue that holds less than that may use
+    /// all the capacity that is not guaranteed to siblings, since the queue gets a turn.
     fn could_start(&self, id: WorkloadId, asked: Resources) -> bool {
         let spec = &self.cluster.workloads()[id].spec;
         let mut left = self.cluster.capacity_of(self.division_of(id));

@@ -425,7 +425,7 @@ fn a_gang_above_the_share_of_its_project_gives_way_only_as_a_whole() {
     .assert_eq(&holders(&w, "y"));
 }
 
-/// The lines about workloads that hold what this one needs.
+/// The lines of a diagnosis about workloads that hold the requested resources.
 fn holders(w: &World, name: &str) -> String {
     let all = w.diagnosed(name);
     let lines = all.lines().filter(|line| line.starts_with("  ") && line.contains(" holds "));

@@ -107,8 +107,8 @@ struct Run {
     failures: Vec<Failure>,
     expectations: usize,
     cycles: u64,
-    /// Something happened at the end of the last step that is not decided yet: a change that follows
-    /// is of the same moment, and both are decided at once.
+    /// `true` if something happened at the end of the last step that is not decided yet: a change
+    /// that follows is of the same moment, and one decision covers both.
     is_due: bool,
 }
 
@@ -183,7 +183,7 @@ impl Run {
         Ok(Outcome { frames, failures, expectations, simulation })
     }
 
-    /// Decides what the last step left.
+    /// Makes the decision that is due since the last step, if any.
     fn catch_up(&mut self) -> Result<(), String> {
         if self.is_due { self.schedule() } else { Ok(()) }
     }

@@ -1,4 +1,4 @@
-//! What happens at one moment is decided at once: no work is started to be stopped at the same instant.
+//! Changes of one moment are decided at once: no work is started and stopped at the same instant.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -59,7 +59,7 @@ steps:
     assert_eq!(ends, 1, "x and y, started one after the other, end at the same moment");
 }
 
-/// Numbers that look random.
+/// Pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -70,7 +70,7 @@ impl Numbers {
     }
 }
 
-/// Two hours on 20 GPUs with 130 % asked for: singles and gangs of three and six.
+/// Two hours on 20 GPUs with a demand of 130 %: single pods, and gangs of three and six.
 fn history(seed: u64) -> String {
     let mut numbers = Numbers(seed);
     let mut text = "version: 1

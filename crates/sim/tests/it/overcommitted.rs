@@ -1,5 +1,5 @@
-//! Quotas that together exceed the capacity: what each project may claim, and that work larger than a
-//! claim is served by turn.
+//! Quotas that together exceed the capacity: the claim of each project, and the turns of work that
+//! is larger than a claim.
 
 use sim::scenario::Scenario;
 use sim::{Outcome, Record, run};
@@ -11,12 +11,12 @@ fn outcome(text: &str) -> Outcome {
     run(&scenario, Record::Everything).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Work of one project, alike and enough of it.
+/// Equal workloads of one project, enough for the whole scenario.
 #[derive(Debug, Clone, Copy)]
 struct Stream {
     project: &'static str,
     gpus: u64,
-    /// None if its work never ends.
+    /// Run time of each workload in minutes; `None` if it never ends.
     minutes: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ const fn stream(project: &'static str, gpus: u64, minutes: Option<u64>) -> Strea
     Stream { project, gpus, minutes }
 }
 
-/// Streams of work on eight GPUs, each with enough of it from the start.
+/// Plays streams on eight GPUs for some hours; all workloads wait from the start.
 fn played(queues: &str, streams: [Stream; 2], hours: u64) -> Outcome {
     let work = |Stream { project, gpus, minutes }: Stream| {
         let runs = minutes.map_or(String::new(), |minutes| format!(", runs_for: {minutes}m"));
@@ -38,7 +38,7 @@ fn played(queues: &str, streams: [Stream; 2], hours: u64) -> Outcome {
     ))
 }
 
-/// GPU-minutes that a project held in so many hours.
+/// GPU-minutes that a project held in the first `hours`.
 fn gpu_minutes(outcome: &Outcome, project: &str, hours: u64) -> u64 {
     let held = |frame: &sim::Frame| {
         let row = frame.queues.iter().find(|row| row.name == project);
@@ -99,7 +99,8 @@ fn work_larger_than_the_claims_is_served_by_turn() {
         let outcome = played(quotas, streams, 40);
         let (a_had, b_had) = (gpu_minutes(&outcome, "a", 40), gpu_minutes(&outcome, "b", 40));
         let evictions = decisions(&outcome, "evict");
-        // Where one of them runs at a time, 40 hours are 7200 GPU-minutes of a and 6000 of b.
+        // With one of them at a time, in equal turns, 40 hours are 7200 GPU-minutes of a and 6000
+        // of b.
         assert!(
             a_had * 10 >= 7200 * 9 && b_had * 10 >= 6000 * 9,
             "{a:?} {b:?} {quotas}: {a_had} and {b_had} GPU-minutes"
@@ -171,6 +172,6 @@ steps:
   - submit: {name: c, count: 8, project: c, gpu: 1}
 ",
     );
-    // Of the four GPUs beside i, by what is left of the quotas: 8 * 4 / 12 and 4 * 4 / 12.
+    // The four GPUs beside i, divided by unused quotas: a gets 8 * 4 / 12, c gets 4 * 4 / 12.
     assert_eq!(["a", "b", "c"].map(|project| held(&outcome, project)), [3, 4, 1]);
 }

@@ -62,9 +62,9 @@ impl Sqlite {
         work: impl FnOnce(&mut Writer) -> Result<(), Fault>,
     ) -> Result<(), Error> {
         let mut slot = self.writer.lock().await;
-        // A writer that failed is closed: whether SQLite has already rolled back depends on the fault;
-        // closing always does. The next one is opened before, since the last to close takes the log
-        // away, and with it its room.
+        // A writer that failed is closed: whether SQLite has already rolled back depends on the
+        // fault; closing always does. The next one is opened before, since the last to close takes
+        // the log away, and with it its room.
         let transact = || {
             let mut writer = slot.take().map_or_else(|| Writer::open(&self.path), Ok)?;
             let done = work(&mut writer);
