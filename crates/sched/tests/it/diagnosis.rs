@@ -85,7 +85,7 @@ fn a_gang_says_how_many_pods_fit() {
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): 1 has too few free GPUs (needs 2, at most 0 on n1); 1 has room
           1 node, n3 (1 GPU of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 2, has 1)
         Who holds what it needs:
-          b holds 2 GPUs (quota 4, claim 2)
+          b holds 2 GPUs (quota 4, fair share 2)
           b/o holds 2 GPUs: nothing is taken from other projects for this one
         Why nothing was moved or taken for it:
           P401 nothing is moved: it needs 4 GPUs and only 3 are free on all nodes together

@@ -110,6 +110,21 @@ fn work_larger_than_the_claims_is_served_by_turn() {
 }
 
 #[test]
+fn room_is_kept_for_work_larger_than_a_claim_beside_small_work() {
+    for (minutes, quotas) in [10, 60].into_iter().flat_map(|minutes| QUOTAS.map(|of| (minutes, of)))
+    {
+        let streams = [stream("a", 1, Some(minutes)), stream("b", 5, Some(10))];
+        let outcome = played(quotas, streams, 20);
+        let (a_had, b_had) = (gpu_minutes(&outcome, "a", 20), gpu_minutes(&outcome, "b", 20));
+        // Of 8 GPUs in 20 hours b claims 8 * 5 / 11. Some of them idle while its room gets complete.
+        assert!(
+            b_had * 11 * 10 >= 8 * 5 * 20 * 60 * 7,
+            "{quotas}: {a_had} and {b_had} GPU-minutes"
+        );
+    }
+}
+
+#[test]
 fn an_elastic_workload_is_not_stopped_whole_for_a_claim_of_a_part_of_it() {
     for quotas in [
         "[{name: a, quota: {gpu: 2}}, {name: b, quota: {gpu: 2}}]",
@@ -174,4 +189,21 @@ steps:
     );
     // The four GPUs beside i, divided by unused quotas: a gets 8 * 4 / 12, c gets 4 * 4 / 12.
     assert_eq!(["a", "b", "c"].map(|project| held(&outcome, project)), [3, 4, 1]);
+}
+
+#[test]
+fn what_scaling_leaves_of_a_gpu_is_taken_from_no_project() {
+    let queue = |at: usize| format!("{{name: p{at}, quota: {{gpu: 3}}}}");
+    let work = |at: usize| format!("{{name: p{at}-, count: 3, project: p{at}, gpu: 1}}");
+    for (projects, gpus) in [(3, 5), (16, 8)] {
+        let queues: Vec<_> = (0..projects).map(queue).collect();
+        let works: Vec<_> = (0..projects).map(work).collect();
+        let outcome = outcome(&format!(
+            "version: 1\nnodes: [{{name: n, gpus: {gpus}}}]\nqueues: [{}]\nworkloads:\n  - {}\n\
+             steps: [{{advance: 20h}}]\n",
+            queues.join(", "),
+            works.join("\n  - ")
+        ));
+        assert_eq!(decisions(&outcome, "evict"), 0, "{projects} projects on {gpus} GPUs");
+    }
 }
