@@ -243,7 +243,9 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> Strin
         (Phase::Running, _) if view.over_quota => {
             format!("{name} runs on {} with {gpus}, above its project's quota", nodes())
         }
-        (Phase::Running, _) => format!("{name} runs on {} with {gpus}", nodes()),
+        (Phase::Running | Phase::Updating, _) => {
+            format!("{name} runs on {} with {gpus}", nodes())
+        }
         (Phase::Degraded, _) => {
             format!("{name} runs on {} with {gpus} and fewer pods than it asks for", nodes())
         }
