@@ -185,7 +185,7 @@ async fn save(
     let saved = tokio::time::timeout(SAVE_MAX, saved).await;
     match saved.unwrap_or_else(|_| Err("saving took too long".to_owned())) {
         Ok(()) => {
-            print_line("stopped; the model is saved: if the job starts again, it goes on from here")
+            print_line("stopped; the model is saved: if the job starts again, it goes on from here");
         }
         Err(why) => print_line(&format!("stopped, and the model goes back to a checkpoint: {why}")),
     }
@@ -362,7 +362,7 @@ impl Outside for Log {
     fn want(&mut self, want: &Want) {
         match want {
             Want::Stop { pods } => {
-                print_line(&format!("{} does not leave in time", pods.join(", ")))
+                print_line(&format!("{} does not leave in time", pods.join(", ")));
             }
             Want::Replace { pods } => {
                 let pods = pods.join(", ");
@@ -379,7 +379,7 @@ impl Outside for Log {
                 print_line(&format!("{pod} failed:{}", progress::indented(message)));
             }
             Want::Release { pods } => {
-                print_line(&format!("{} handed its tasks back", pods.join(", ")))
+                print_line(&format!("{} handed its tasks back", pods.join(", ")));
             }
             Want::Measured { version, records, metrics } => {
                 print_line(&progress::measured(*version, *records, metrics));
