@@ -74,7 +74,7 @@ const fn place(kind: Kind) -> usize {
 struct Work {
     /// Siblings by their distance from the root, and those with a changed demand.
     groups: BTreeMap<(usize, Siblings), BTreeSet<QueueId>>,
-    /// Siblings that are divided again whatever they ask for.
+    /// Siblings that are divided again even if all ask for as much as before.
     due: BTreeSet<Siblings>,
     /// True if a decision about what waited before may be another one.
     matters: bool,
@@ -193,7 +193,8 @@ impl Entitlements {
     /// update.
     fn note_fixed(&self, cluster: &Cluster, bounded: &mut BTreeSet<PoolId>, work: &mut Work) {
         for (&at, before) in &self.fixed {
-            if *before == fixed(cluster, at) {
+            let is_gone = at.0.is_some_and(|above| cluster.queues().get(above).is_none());
+            if is_gone || *before == fixed(cluster, at) {
                 continue;
             }
             if self.supply.groups(at.1).is_some() {
