@@ -185,7 +185,9 @@ async fn save(
     let saved = tokio::time::timeout(SAVE_MAX, saved).await;
     match saved.unwrap_or_else(|_| Err("saving took too long".to_owned())) {
         Ok(()) => {
-            print_line("stopped; the model is saved: if the job starts again, it goes on from here");
+            print_line(
+                "stopped; the model is saved: if the job starts again, it goes on from here",
+            );
         }
         Err(why) => print_line(&format!("stopped, and the model goes back to a checkpoint: {why}")),
     }
