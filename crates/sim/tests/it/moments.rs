@@ -63,10 +63,10 @@ steps:
 struct Numbers(u64);
 
 impl Numbers {
-    fn below(&mut self, most: u64) -> u64 {
+    fn below(&mut self, most: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most
+        usize::try_from(self.0 >> 33).unwrap_or(0) % most
     }
 }
 
@@ -90,10 +90,10 @@ steps:
             text.push_str("  - submit:\n");
         }
         for at in 0..count {
-            let project = ["a", "b", "c", "d"][numbers.below(4) as usize];
-            let pods = [1, 1, 1, 3, 3, 6][numbers.below(6) as usize];
-            let minutes = [5, 5, 15, 40][numbers.below(4) as usize];
-            let priority = [40, 50, 50, 50][numbers.below(4) as usize];
+            let project = ["a", "b", "c", "d"][numbers.below(4)];
+            let pods = [1, 1, 1, 3, 3, 6][numbers.below(6)];
+            let minutes = [5, 5, 15, 40][numbers.below(4)];
+            let priority = [40, 50, 50, 50][numbers.below(4)];
             writeln!(
                 text,
                 "      - {{name: j{minute}-{at}, project: {project}, gpu: 1, pods: {pods}, \
