@@ -246,13 +246,7 @@ async fn open(
     let vault = vault(config, dir)?;
     let login_provider = config.login.as_ref().map(login::open).transpose()?;
     let real_gpus = found.nodes.iter().any(NodeSpec::has_real_gpus);
-    let setup = runtime::Setup {
-        state_dir: dir,
-        umask: Some(umask),
-        separation: Some(separation(config)),
-        copy_bytes_max: config.settings.copies_max,
-        fractions: Some(fractions(config, found)),
-    };
+    let setup = setup(config, dir, umask, found);
     let opened = runtime::open(config.settings.runtime, setup, real_gpus).await?;
     let Capabilities { isolation, fractions, .. } = opened.engine.capabilities();
     check_isolation(config, &isolation)?;
@@ -298,6 +292,22 @@ async fn open(
     };
     let (engine, runtime) = (opened.engine, opened.said);
     Ok(Server { listener, tls, service, state, local_url, engine, store, runtime })
+}
+
+/// Settings of the engine.
+fn setup<'d>(
+    config: &Config,
+    dir: &'d Path,
+    umask: u32,
+    found: &initial_nodes::InitialNodes,
+) -> runtime::Setup<'d> {
+    runtime::Setup {
+        state_dir: dir,
+        umask: Some(umask),
+        separation: Some(separation(config)),
+        copy_bytes_max: config.settings.copies_max,
+        fractions: Some(fractions(config, found)),
+    }
 }
 
 /// Isolation of the runs of the local engine.

@@ -7,6 +7,7 @@ use units::{GPU_MILLIS, Instant, Kind, Resources};
 
 use crate::session::Session;
 use crate::victims::{EvictionUnit, freed};
+use reasons::QueueNumbers;
 
 /// `true` if a queue that uses `extra` more is above quota and fair share of a requested resource.
 pub(crate) fn is_above_share(
@@ -146,9 +147,24 @@ pub(crate) fn claim(s: &Session<'_>, queue: QueueId) -> Resources {
     claim
 }
 
+impl Session<'_> {
+    pub(crate) fn numbers(&self, id: QueueId, kind: Kind) -> QueueNumbers {
+        let queue = &self.cluster.queues()[id];
+        QueueNumbers {
+            name: self.cluster.queue_name(id),
+            kind,
+            allocated: queue.allocated[kind],
+            lent: queue.allocated[kind] - queue.held()[kind],
+            quota: queue.share.quota[kind],
+            fair_share: self.fair().get(&id).map_or(0, |share| share[kind]),
+            is_claim: kind == Kind::Gpu && is_scaled(self, id),
+        }
+    }
+}
+
 /// `true` if the GPU claim of a queue is less than its quota, and a sibling has a fair share of
 /// GPUs.
-pub(crate) fn is_scaled(s: &Session<'_>, queue: QueueId) -> bool {
+fn is_scaled(s: &Session<'_>, queue: QueueId) -> bool {
     let set_millis = quota(s, queue).gpu_millis;
     let gets = |id: &QueueId| s.fair().get(id).is_some_and(|fair| fair.gpu_millis > 0);
     set_millis < u64::MAX

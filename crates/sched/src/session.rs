@@ -16,7 +16,6 @@ use model::{
 use units::{Instant, Kind, Ratio, Resources};
 
 use crate::candidates::FailedTurns;
-use crate::entitlement::is_scaled;
 use crate::equivalence_class::patient_until;
 use crate::free_places::FreePlaces;
 use crate::knowledge::Knowledge;
@@ -24,7 +23,7 @@ use crate::order::Shares;
 use crate::place::PodRequirements;
 use crate::{NodeScoring, Policy, Stats, node_scoring, place};
 use pools::Trying;
-use reasons::{Cause, Lost, Pending, QueueNumbers, WorkloadRef};
+use reasons::{Cause, Lost, Pending, WorkloadRef};
 use reserve::{ReservationScope, Reservations};
 use topology::Free;
 
@@ -560,19 +559,6 @@ impl Session<'_> {
         let spec = &self.cluster.workloads()[id].spec;
         let queue = self.cluster.queues()[spec.queue].name.clone();
         WorkloadRef { id, name: spec.name.clone(), queue }
-    }
-
-    pub(crate) fn numbers(&self, id: QueueId, kind: Kind) -> QueueNumbers {
-        let queue = &self.cluster.queues()[id];
-        QueueNumbers {
-            name: self.cluster.queue_name(id),
-            kind,
-            allocated: queue.allocated[kind],
-            lent: queue.allocated[kind] - queue.held()[kind],
-            quota: queue.share.quota[kind],
-            fair_share: self.fair().get(&id).map_or(0, |share| share[kind]),
-            is_claim: kind == Kind::Gpu && is_scaled(self, id),
-        }
     }
 
     /// Requests a decision no later than `at`.

@@ -219,9 +219,13 @@ async fn update(
     Path(id): Path<String>,
     Body(request): Body<InferenceUpdateRequest>,
 ) -> Answer {
-    if request.recreate.is_some() {
+    let of_inferences = [
+        ("recreate", request.recreate.is_some()),
+        ("fromRevision", request.from_revision.is_some()),
+    ];
+    if let Some((field, _)) = of_inferences.into_iter().find(|(_, is_given)| *is_given) {
         let why = "is for inferences: pods of other workloads do not change";
-        return Err(ApiError::field("recreate", why));
+        return Err(ApiError::field(field, why));
     }
     let view = find_of_kind(&state.control, kind, &id).await?;
     let view = changed(&state, &caller, &view, request.spec).await?;

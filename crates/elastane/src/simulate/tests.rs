@@ -44,12 +44,12 @@ fn a_scenario_is_told_in_tables() {
     expect![[r#"
         Step  At   Decision  Workload     Where
         ───────────────────────────────────────
-        1     2ms  evict     team-a/a2-0  n1[1]
+        1     0ms  evict     team-a/a2-0  n1[1]
             E101 stopped so that team-b/b1 gets its quota: team-a holds 2 GPUs (quota 1,
                 fair share 1); team-b holds 0 GPUs (quota 1, fair share 1) and asks for
                 1
-        1     2ms  reserve   team-b/b1-0  n1[1]
-        1     3ms  bind      team-b/b1-0  n1[1]"#]]
+        1     0ms  reserve   team-b/b1-0  n1[1]
+        1     0ms  bind      team-b/b1-0  n1[1]"#]]
     .assert_eq(said.split("\n\n").next().unwrap_or_default());
     assert!(said.ends_with("1 expectation held\n"), "{said}");
     assert!(std::fs::read_to_string(picture).unwrap().contains("n1 GPU 1"));
