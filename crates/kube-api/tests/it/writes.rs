@@ -61,7 +61,8 @@ async fn an_eviction_ends_a_pod_with_its_grace() {
     let one = pod(&client, "evicted", "a").await;
     bind(&client, &one, "n1").await.unwrap();
     let wrong = client.evict(&another_one(&one), &DeleteOptions::default()).await;
-    assert!(is_conflict(wrong));
+    let answer = format!("{wrong:?}");
+    assert!(is_conflict(wrong), "{answer}");
     client.evict(&one, &DeleteOptions::default()).await.unwrap();
     let found: Pod = client.get("evicted", "a").await.unwrap();
     assert!(found.metadata.deletion_timestamp.is_some());
