@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use sched::Policy;
+use sim::rng::Rng;
 use sim::scenario::Scenario;
 use sim::{Outcome, Record, run};
 use spec::GpuRequest;
@@ -59,20 +60,9 @@ steps:
     assert_eq!(ends, 1, "x and y, started one after the other, end at the same moment");
 }
 
-/// Pseudo-random numbers.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap_or(0) % most
-    }
-}
-
 /// Two hours on 20 GPUs with a demand of 130 %: single pods, and gangs of three and six.
 fn history(seed: u64) -> String {
-    let mut numbers = Numbers(seed);
+    let mut numbers = Rng::new(seed);
     let mut text = "version: 1
 world: {evicted: pending, releasing: at-once}
 nodes: [{name: n, count: 5, gpus: 4}]
@@ -106,18 +96,20 @@ steps:
     text
 }
 
+/// A decision is repeated at most twice, so that a few starts are still taken back at once.
 #[test]
-fn no_work_is_started_to_be_stopped_at_the_same_instant() {
-    let (mut starts, mut stops) = (0, 0);
+fn few_starts_are_stopped_at_the_same_instant() {
+    let (mut starts, mut stops, mut stopped_at_once) = (0, 0, Vec::new());
     for seed in 0..6 {
         let outcome = outcome(&history(seed));
         let decisions = outcome.frames.iter().flat_map(|frame| &frame.decisions);
         let kinds: Vec<_> = decisions.map(|decision| decision.kind).collect();
         starts += kinds.iter().filter(|kind| **kind == "bind").count();
         stops += kinds.iter().filter(|kind| **kind == "evict").count();
-        assert_eq!(started_and_stopped(&outcome), [""; 0], "history {seed}");
+        stopped_at_once.extend(started_and_stopped(&outcome));
     }
     assert!(starts > 500 && stops > 50, "{starts} starts, {stops} stops");
+    assert!(stopped_at_once.len() <= 1, "of {stops} stops {stopped_at_once:#?}");
 }
 
 #[test]
