@@ -94,8 +94,7 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
     // The summary names the failure, which a reason does not.
     let backs_off = matches!(&**pending_reasons, [one] if one.code == BACKING_OFF);
     // A workload with some places has a summary of its own beside the reasons of the others.
-    let waits = ["Pending", "Resuming"].contains(&phase.as_str())
-        && pending_reasons.iter().any(|reason| reason.code.starts_with('P'));
+    let waits = ["Pending", "Resuming"].contains(&phase.as_str()) && !pending_reasons.is_empty();
     if !waits || backs_off {
         lines.push(summary.clone());
         let others = pending_reasons.iter().filter(|reason| !summary.contains(&reason.message));

@@ -273,7 +273,7 @@ async fn columns(
 async fn every_role_on_every_route() {
     let all = operations(&Server::new().await).await;
     assert!(all.len() > 60, "{}", all.len());
-    let nobody = Box::pin(columns(&all, 0, ("", ""), &[0])).await;
+    let without_token = Box::pin(columns(&all, 0, ("", ""), &[0])).await;
     // Deleting objects of the other project does not affect the own one.
     let here = (1..=15).map(|role| columns(&all, role, ("project", "1"), &[1, 0]));
     let here = futures_util::future::join_all(here).await;
@@ -289,7 +289,7 @@ async fn every_role_on_every_route() {
         };
         let (own, other) = (roles(&here, 1), roles(&here, 0));
         let everywhere = roles(&everywhere, 0);
-        writeln!(table, "{id:<40}{} {own} {other} {everywhere}", nobody[0][at]).unwrap();
+        writeln!(table, "{id:<40}{} {own} {other} {everywhere}", without_token[0][at]).unwrap();
     }
     expect_file!["access.txt"].assert_eq(&table);
 }

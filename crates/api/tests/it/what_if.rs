@@ -1,4 +1,4 @@
-//! What-if requests, and the start estimates of workloads.
+//! Predicted outcome of requests, and the start estimates of workloads.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
