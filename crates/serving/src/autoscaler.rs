@@ -79,6 +79,13 @@ impl Scaler {
         }
     }
 
+    /// Applies these settings from now on; what was measured stays.
+    pub fn follow(&mut self, scaling: &Scaling) {
+        if self.scaling != *scaling {
+            self.scaling = scaling.clone();
+        }
+    }
+
     /// Adds a sample and decides. Samples are in order of time.
     pub fn step(&mut self, sample: Sample, standing: ReplicaCounts) -> Decision {
         let now = sample.at;
@@ -103,8 +110,14 @@ impl Scaler {
         }
         let need = need.min(self.scaling.replicas_max);
         let replicas = self.held(need, standing.wanted, now);
+        let bounds = (self.scaling.replicas_min, self.scaling.replicas_max);
         if replicas > standing.wanted {
             self.grown_at = now;
+            if replicas == bounds.0 && need < replicas {
+                why = format!("minReplicas is {replicas}");
+            }
+        } else if replicas < standing.wanted && standing.wanted > bounds.1 {
+            why = format!("maxReplicas is {}", bounds.1);
         } else if replicas < standing.wanted {
             why = match replicas {
                 0 => format!("no request for {} s", now.since_ms(self.active_at) / 1000),

@@ -291,6 +291,7 @@ impl Controller {
             });
         }
         let Some(active) = &mut self.active else { return };
+        active.scaler.follow(&serving.scaling);
         let ready = count(replicas, |replica| replica.wanted && replica.ready);
         active.was_ready |= ready > 0;
         let awaited = active.replicas == 0 && self.endpoint.waiting() > 0;

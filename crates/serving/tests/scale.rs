@@ -183,6 +183,24 @@ fn bounds_without_a_metric_are_none_and_one() {
     assert_eq!(fixed.changes, []);
 }
 
+#[test]
+fn other_bounds_hold_at_once_and_say_so() {
+    let load = Some((Metric::Concurrency, 1));
+    let mut revision = Revision::new(scaling(1, 5, load), 1);
+    revision.busy(6, 2);
+    revision.scaler.follow(&scaling(1, 2, load));
+    revision.busy(1, 2);
+    assert_eq!((revision.wanted, &*revision.last.why), (2, "maxReplicas is 2"));
+    revision.scaler.follow(&scaling(4, 5, load));
+    revision.quiet(1);
+    assert_eq!((revision.wanted, &*revision.last.why), (4, "minReplicas is 4"));
+    revision.scaler.follow(&scaling(0, 5, load));
+    revision.quiet(30);
+    assert_eq!(revision.wanted, 3, "the load before the change is not forgotten");
+    revision.quiet(60);
+    assert_eq!(revision.wanted, 0);
+}
+
 fn any_scaling() -> impl Strategy<Value = Scaling> {
     let metric =
         prop_oneof![Just(Metric::Concurrency), Just(Metric::Throughput), Just(Metric::Latency)];

@@ -7,6 +7,7 @@
 
 mod check;
 mod container;
+mod differences;
 pub mod document;
 mod gang;
 mod gpu;
@@ -34,6 +35,7 @@ pub use container::{
     Bucket, Container, HOME_FOLDER, Limits, Login, Mount, MountSource, Port, Propagation,
     PullPolicy, RegistryLogin, Repository, Seccomp, Security, TASKS_MAX, User,
 };
+pub use differences::differences;
 pub use gang::{
     Gang, JOB_PROGRAM, JOB_TLS_VARIABLE, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Member,
     TORCHRUN_MEETING,

@@ -18,7 +18,7 @@ use records::EventFilter;
 use sim::what_if::Asked;
 use spec::{WorkloadKind, WorkloadSpec};
 use uuid::Uuid;
-use view::{Event, PodState, PodView, View, WorkloadView};
+use view::{Event, Phase, PodState, PodView, View, WorkloadView};
 
 use super::elastane_ext::foretell;
 use super::workload_kinds::{add, create, delete, project_and_spec, read, source};
@@ -105,15 +105,13 @@ async fn update(
     let mut spec = changed(&state, (&view, &base), request.spec, &caller, &headers).await?;
     let settled = settled_apart(&state, view.project_id, &spec).await;
     let kept = view.spec.serving.as_ref().is_some_and(|serving| serving.recreate);
-    let is_same = |settled: &WorkloadSpec| {
+    // Replicas stay if nothing but the autoscaling changes, and one of them may serve.
+    let stays = |settled: &WorkloadSpec| {
         let mut settled = settled.clone();
-        settled.name.clone_from(&view.spec.name);
-        settled.submitted_by.clone_from(&view.spec.submitted_by);
-        settled.submitter_id.clone_from(&view.spec.submitter_id);
         agree_to(&mut settled, kept);
-        settled == *view.spec
+        view.phase != Phase::Failed && view.spec.rescaled(&settled).is_some()
     };
-    let changes = recreate || !settled.as_ref().is_some_and(is_same);
+    let changes = recreate || !settled.as_ref().is_some_and(stays);
     agree_to(&mut spec, if changes { recreate } else { kept });
     let notice = match settled.filter(|_| changes) {
         Some(settled) => replacement(&state, &view, from, settled, recreate).await?,

@@ -104,6 +104,27 @@ async fn a_change_keeps_what_it_does_not_say() {
 }
 
 #[tokio::test]
+async fn numbers_of_replicas_change_without_a_revision() {
+    let server = Server::with_teams().await;
+    let answer = made(&server, "svc", &spec()).await;
+    let id = answer["workloadId"].as_str().unwrap();
+    let scaling = json!({"maxReplicas": 5, "scaleDownDelaySeconds": 9, "concurrencyHardLimit": 3});
+    let (status, changed) = patch(&server, id, &json!({"spec": {"autoscaling": scaling}})).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{changed}");
+    for (name, value) in scaling.as_object().unwrap() {
+        assert_eq!(&changed["spec"]["autoscaling"][name], value, "{name}");
+    }
+    assert_eq!(server.get(&format!("{ALL}/{id}/revisions/count")).await["count"], 1);
+    let (_, same) = patch(&server, id, &json!({"spec": {"autoscaling": scaling}})).await;
+    assert_eq!(same["spec"], changed["spec"]);
+    assert_eq!(server.get(&format!("{ALL}/{id}/revisions/count")).await["count"], 1);
+    // Other values beside the numbers need other replicas.
+    let both = json!({"spec": {"autoscaling": {"maxReplicas": 6}, "image": "j"}});
+    patch(&server, id, &both).await;
+    assert_eq!(server.get(&format!("{ALL}/{id}/revisions/count")).await["count"], 2);
+}
+
+#[tokio::test]
 async fn what_makes_no_sense_is_refused_by_its_field() {
     let server = Server::with_teams().await;
     let window = |text: &str| {

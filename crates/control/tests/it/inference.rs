@@ -272,6 +272,70 @@ async fn a_change_is_a_revision_that_takes_over() {
     assert!(again.contains("not a revision that serves"), "{again}");
 }
 
+/// Changes the minimum and the maximum of an inference, and nothing else.
+async fn rescale(w: &World, name: &str, min: u32, max: u32) {
+    let head = w.get(name).unwrap();
+    let mut spec = (*head.spec).clone();
+    let scaling = &mut spec.serving.as_mut().unwrap().scaling;
+    (scaling.replicas_min, scaling.replicas_max) = (min, max);
+    (scaling.replicas_initial, scaling.replicas_activation) = (min.max(1), min.max(1));
+    w.handle.update_inference("bob", head.id, newest(w, name), spec).await.unwrap();
+}
+
+fn bounds(w: &World, name: &str) -> (u32, u32) {
+    let head = w.get(name).unwrap();
+    let scaling = &head.spec.serving.as_ref().unwrap().scaling;
+    (scaling.replicas_min, scaling.replicas_max)
+}
+
+#[tokio::test]
+async fn numbers_of_replicas_change_without_a_revision() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, inference("svc", 1, 2, 2)).await;
+    w.becomes("svc Running 2/2").await;
+    let runs =
+        |w: &World| -> Vec<_> { w.engine.runs_of("svc").iter().map(|run| run.key).collect() };
+    let before = runs(&w);
+    for (min, max) in [(0, 2), (1, 7), (2, 2), (2, 100)] {
+        rescale(&w, "svc", min, max).await;
+        assert_eq!(bounds(&w, "svc"), (min, max));
+        assert_eq!(revisions(&w, "svc").len(), 1, "{min} to {max} makes no revision");
+        w.becomes("svc Running 2/2").await;
+        w.restart().await;
+        assert_eq!(bounds(&w, "svc"), (min, max), "also after a restart");
+    }
+    assert_eq!(runs(&w), before, "no replica was restarted");
+    scale(&w, newest(&w, "svc"), &[0, 99]).await;
+    let events = w.events(w.id("svc")).await;
+    let last = events.iter().rfind(|event| event.kind == "Updated").unwrap();
+    assert_eq!(last.message, "bob changed its autoscaling; it has 2 to 100 replicas");
+    // A change of other values begins with them.
+    update(&w, "svc", "better").await;
+    assert_eq!((bounds(&w, "svc"), revisions(&w, "svc").len()), ((2, 100), 2));
+}
+
+#[tokio::test]
+async fn numbers_change_beside_a_failed_revision_and_start_a_failed_inference() {
+    let w = World::new(nodes(1, 4), &[4]).await;
+    w.submit(1, inference("svc", 1, 1, 1)).await;
+    w.becomes("svc Running 1/1").await;
+    update(&w, "svc", "better").await;
+    w.handle.give_up(newest(&w, "svc"), "no replica was ready".to_owned()).await.unwrap();
+    w.becomes("svc Running 1/1").await;
+    rescale(&w, "svc", 1, 3).await;
+    let scaled = revisions(&w, "svc");
+    assert_eq!(scaled.len(), 2, "the failed values are not started again");
+    for revision in &scaled {
+        assert_eq!(revision.spec.serving.as_ref().unwrap().scaling.replicas_max, 3);
+    }
+    assert_eq!(scaled[0].spec.pods.pod.image, "quickstart", "the one that serves keeps its values");
+    w.handle.give_up(scaled[0].id, "no replica was ready".to_owned()).await.unwrap();
+    w.becomes("svc Failed 0/0").await;
+    rescale(&w, "svc", 1, 2).await;
+    assert_eq!(revisions(&w, "svc").len(), 3);
+    w.becomes("svc Running 1/1").await;
+}
+
 #[tokio::test]
 async fn a_change_that_finds_no_room_takes_nothing_away() {
     let w = World::new(nodes(1, 1), &[1]).await;
@@ -460,8 +524,8 @@ async fn what_makes_no_sense_is_refused_with_what_is_allowed() {
     assert!(refused.contains("minReplicas 0"), "{refused}");
     let refused = w.handle.delete_workload("alice", revision).await.unwrap_err();
     assert!(refused.to_string().contains("no workload"), "{refused}");
-    let beyond = w.handle.scale(revision, BTreeSet::from([7]), String::new()).await.unwrap_err();
-    assert!(beyond.to_string().contains("there is no replica 7"), "{beyond}");
+    let beyond = w.handle.scale(revision, BTreeSet::from([100]), String::new()).await.unwrap_err();
+    assert!(beyond.to_string().contains("there is no replica 100"), "{beyond}");
 }
 
 #[tokio::test]

@@ -24,6 +24,8 @@ use view::{Phase, ReasonView};
 /// Maximum number of revisions of an inference that are kept; the oldest that are over are deleted
 /// first.
 const REVISIONS_KEPT: usize = 10;
+/// Every revision has room for as many replicas as its inference may ever get.
+const REPLICAS: u32 = spec::REPLICAS_MAX;
 
 impl Workload {
     /// A new workload without pods.
@@ -153,16 +155,15 @@ impl State {
         let last = self.workloads.revisions_of(found).filter_map(|w| w.spec.revision).next_back();
         let number = last.map_or(0, |revision| revision.number) + 1;
         let project_id = found.project_id;
-        let replicas_max = spec.serving.as_ref().map_or(1, |s| s.scaling.replicas_max);
         let mut spec = WorkloadSpec {
             // A name that no workload can have.
             name: format!("{}.{number}", found.spec.name),
             revision: Some(Revision { of: head, number }),
             ..spec
         };
-        spec.pods.pods = replicas_max;
+        spec.pods.pods = REPLICAS;
         spec.pods.pods_min = 1;
-        let workload = self.new_workload(project_id, spec, replicas.min(replicas_max));
+        let workload = self.new_workload(project_id, spec, replicas.min(REPLICAS));
         let id = workload.id;
         self.take_in(workload)?;
         let message = format!("revision {number} begins with {}", counted(replicas, "replica"));
@@ -206,11 +207,44 @@ impl State {
         })?;
         let newest = self.workloads.revisions_of(head).rev().find(|w| w.is_live_revision());
         let replicas = serving.begin_with(newest.map_or(0, Workload::wanted));
+        let rescaled = newest.and_then(|_| head.spec.rescaled(&spec));
+        if rescaled.is_some_and(|rescaled| self.rescale(id, &rescaled)) {
+            let (min, max) = (serving.scaling.replicas_min, serving.scaling.replicas_max);
+            let message = format!("{by} changed its autoscaling; it has {min} to {max} replicas");
+            self.emit(id, EventBuilder::new("Updated", message));
+            return Ok(Subject::Workload(id));
+        }
         self.note_volumes(project_id, &spec)?;
         let message = format!("{by} changed it");
         self.emit(id, EventBuilder::new("Updated", message));
         self.begin_revision(id, spec, replicas)?;
         Ok(Subject::Workload(id))
+    }
+
+    /// Changes the autoscaling of an inference in place: of its live revisions, and of the newest,
+    /// whose values the next change starts from. `false` if a revision of an earlier version has no
+    /// room for so many replicas.
+    fn rescale(&mut self, head: Uuid, rescaled: &WorkloadSpec) -> bool {
+        let Some(found) = self.workloads.get(&head) else { return false };
+        let newest = found.revisions.last().copied();
+        let live = self.workloads.revisions_of(found);
+        let changed: Vec<_> = live
+            .filter(|w| w.is_live_revision() || Some(w.id) == newest)
+            .map(|w| (w.id, w.spec.with_scaling_of(rescaled)))
+            .collect();
+        let most = rescaled.serving.as_ref().map_or(0, |serving| serving.scaling.replicas_max);
+        if changed.iter().any(|(_, spec)| spec.pods.pods < most) {
+            return false;
+        }
+        for (id, spec) in changed {
+            let spec = Arc::new(spec);
+            self.workloads.set_spec(id, spec.clone());
+            self.outbox.write([Change::WorkloadSpec(id, spec)]);
+            self.touch(id);
+        }
+        self.follow_newest(head);
+        self.touch(head);
+        true
     }
 
     /// Sets the replicas of a revision that should run, by their numbers.

@@ -57,47 +57,6 @@ impl WorkloadChange {
     }
 }
 
-/// The differing fields, in words, each with `true` if it affects how the workload runs.
-fn differences(old: &WorkloadSpec, new: &WorkloadSpec) -> Vec<(String, bool)> {
-    let yes = |value: bool| if value { "yes" } else { "no" };
-    let mut all = Vec::new();
-    if old.priority != new.priority {
-        let (from, to) = (&old.priority.class, &new.priority.class);
-        all.push((format!("priority from {from} to {to}"), true));
-    }
-    if old.preemptible != new.preemptible {
-        let word = if new.preemptible { "preemptible" } else { "non-preemptible" };
-        all.push((format!("preemptibility to {word}"), true));
-    }
-    if old.backoff_limit != new.backoff_limit {
-        let (from, to) = (old.backoff_limit, new.backoff_limit);
-        all.push((format!("back-off limit from {from} to {to}"), true));
-    }
-    if old.delete_when_preempted != new.delete_when_preempted {
-        let to = yes(new.delete_when_preempted);
-        all.push((format!("deletion after a preemption: {to}"), true));
-    }
-    if let Some(ms) = new.delete_after_ms.filter(|_| old.delete_after_ms != new.delete_after_ms) {
-        let seconds = units::format_millis(ms);
-        all.push((format!("deletion {seconds} s after its end"), false));
-    }
-    if old.gates != new.gates {
-        let left = if new.gates.is_empty() { "none".to_owned() } else { new.gates.join(", ") };
-        all.push((format!("gates to {left}"), true));
-    }
-    let [old_gpu, new_gpu] = [old, new].map(|spec| spec.pods.pod.gpu.limit());
-    if let Some(limit) = new_gpu.filter(|_| old_gpu != new_gpu) {
-        all.push((format!("most that it may use of each GPU to {limit}"), true));
-    }
-    if old.labels != new.labels {
-        all.push(("labels".to_owned(), false));
-    }
-    if old.annotations != new.annotations {
-        all.push(("annotations".to_owned(), false));
-    }
-    all
-}
-
 impl State {
     /// Updates a workload. A change to the present values does nothing.
     pub(crate) fn update_workload(
@@ -118,7 +77,7 @@ impl State {
             return Err(Error::conflict(format!("workload `{name}` is being deleted")));
         }
         let spec = change.made_to(&workload.spec)?;
-        let changed = differences(&workload.spec, &spec);
+        let changed = spec::differences(&workload.spec, &spec);
         if changed.is_empty() {
             return Ok(Subject::Workload(id));
         }
