@@ -176,7 +176,7 @@ impl Caller {
         if self.may(action, resource, scope) {
             return Ok(());
         }
-        Err(self.refused(action, resource, &format!(" in {}", in_words(scope))))
+        Err(self.refused(action, resource, &format!(" in {}", self.named(scope))))
     }
 
     /// Refuses an action on a workload that the caller may not perform. A workload that it may not
@@ -197,7 +197,7 @@ impl Caller {
         }
         let own = self.may(action, resource, scope);
         let whose = if own { " of others" } else { "" };
-        Err(self.refused(action, resource, &format!("{whose} in {}", in_words(scope))))
+        Err(self.refused(action, resource, &format!("{whose} in {}", self.named(scope))))
     }
 
     /// Refuses an action on an object that the caller may not perform. An object that it may not
@@ -215,7 +215,7 @@ impl Caller {
         self.must_see(resource, object)?;
         let own = self.may(action, resource, object.scope);
         let whose = if own { " of others" } else { "" };
-        let place = format!("{whose} in {}", in_words(object.scope));
+        let place = format!("{whose} in {}", self.named(object.scope));
         Err(self.refused(action, resource, &place))
     }
 
@@ -246,7 +246,7 @@ impl Caller {
         if self.sees_in(resource, scope) {
             return Ok(());
         }
-        let place = format!(" in {}", in_words(scope));
+        let place = format!(" in {}", self.named(scope));
         Err(self.refused(Action::Read, resource, &place))
     }
 
@@ -258,6 +258,23 @@ impl Caller {
             "{} may not {action} {resource}{place}; ask an administrator for a role that allows it",
             self.subject
         ))
+    }
+
+    /// A scope in words, by its name if the caller may see it.
+    fn named(&self, scope: Scope) -> String {
+        let (resource, name) = match scope {
+            Scope::Project(id) => {
+                (Resource::Project, self.view.projects.get(&id).map(|one| &one.unit.name))
+            }
+            Scope::Department(id) => {
+                (Resource::Department, self.view.departments.get(&id).map(|one| &one.name))
+            }
+            Scope::System | Scope::Tenant | Scope::Cluster => return in_words(scope),
+        };
+        match name.filter(|_| self.sees_in(resource, scope)) {
+            Some(name) => format!("{} {name}", resource.shown().to_lowercase()),
+            None => in_words(scope),
+        }
     }
 
     /// The projects in which the caller may read this.

@@ -41,6 +41,9 @@ pub struct Advice {
     pub disturbs: u32,
     /// One sentence with the numbers.
     pub message: String,
+    /// Index of that sentence in the `lines` of the diagnosis; its commands follow it there.
+    #[serde(default)]
+    pub line: Option<u32>,
     /// What to type for it, in this order; empty if it takes another submission, or no command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,

@@ -239,6 +239,9 @@ pub struct NodeStatus {
     /// Its taints.
     #[serde(default)]
     pub taints: Vec<Taint>,
+    /// Its labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// Product name of its GPUs, or `simulated`.
     pub gpu_type: String,
     /// True if its GPUs are simulated.
@@ -400,6 +403,9 @@ pub struct Explanation {
     pub summary: String,
     /// Why it waits; empty when it does not.
     pub pending_reasons: Vec<Reason>,
+    /// Those of them that the summary does not say.
+    #[serde(default)]
+    pub further_reasons: Vec<Reason>,
     /// Its last eviction, move or resize, and for whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_eviction: Option<Eviction>,

@@ -13,6 +13,9 @@ pub struct Error {
     /// More, for those who look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
+    /// `true` where a value of the request names an object that does not exist.
+    #[serde(default, rename = "unknownName", skip_serializing_if = "Option::is_none")]
+    pub unknown_name: Option<bool>,
 }
 
 /// Outcome of a request whose answer shows no object, in the published form.

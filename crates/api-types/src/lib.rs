@@ -22,6 +22,7 @@ mod metric;
 mod mig_instance;
 mod node_constraints;
 mod optional;
+mod phase;
 mod pod;
 mod policy;
 mod pool;
@@ -111,6 +112,7 @@ pub use node_constraints::{
     NodeSelectorTerm, PodAffinity, PodAffinityType, Toleration, TolerationEffect,
     TolerationOperator,
 };
+pub use phase::WorkloadPhase;
 pub use pod::{
     EventsPage, HistoryMeta, HistoryPage, HistoryRecord, HistorySpec, InvolvedObject,
     KubernetesEvent, PhaseUpdate, Pod, PodContainer, PodsPage,

@@ -133,6 +133,10 @@ pub struct ResourceShare {
     #[serde(default)]
     #[schema(value_type = Option<f64>)]
     pub over_quota_weight: Option<Number>,
+    /// `true` in a change of a department: its quota is the sum of those of its projects again, until
+    /// `deserved` sets another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deserved_from_projects: Option<bool>,
 }
 
 /// The same for memory.
@@ -151,6 +155,9 @@ pub struct ResourcesMemory {
     #[serde(default)]
     #[schema(value_type = Option<f64>)]
     pub over_quota_weight: Option<Number>,
+    /// As for the other resources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deserved_from_projects: Option<bool>,
     /// Unit of the numbers.
     pub units: Units,
 }

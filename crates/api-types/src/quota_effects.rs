@@ -1,4 +1,4 @@
-//! The effects of a change on quotas, before it is made.
+//! The effects of a change on quotas and workloads, before it is made.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +20,9 @@ pub struct QuotaChange {
     /// Other labels of a node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_node: Option<LabelsOf>,
+    /// Name of a node to drain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain_node: Option<String>,
     /// Other shares of a project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<SharesOf>,
@@ -60,13 +63,13 @@ pub struct SharesOf {
     pub resources: Vec<ShareRequest>,
 }
 
-/// The effects of a change on quotas.
+/// The effects of a change on quotas and workloads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotaEffects {
-    /// A sentence each; none where the change has no effect on quotas.
+    /// A sentence each; none where the change has no effect on quotas and workloads.
     pub lines: Vec<String>,
-    /// `true` where a project would have a smaller quota than it holds: the change is refused without
-    /// the parameter `force`.
+    /// `true` where a project would have a smaller quota than it holds, or work would wait or be
+    /// stopped for other work: the change is refused without the parameter `force`.
     pub needs_force: bool,
 }

@@ -10,11 +10,13 @@
 //! `/elastane/v1`.
 
 mod archived;
+mod drain_effects;
 mod forecast;
 mod limit_permissions;
 mod list_order;
 mod list_rows;
 mod quota_effects;
+mod repair_advice;
 mod routes;
 #[cfg(test)]
 mod texts;

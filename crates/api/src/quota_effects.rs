@@ -4,19 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use axum::http::StatusCode;
-use http_kit::{Allowed, ApiError, takes};
-use orchestrator::{NodeChange, OrgChange};
+use control::Handle;
+use http_kit::{Allowed, takes};
+use orchestrator::{Error, NodeChange, OrgChange};
 use spec::Share;
 use units::{Kind, Resources, counted, format_bytes, format_millis, gpus};
 use view::{NodeView, OrgUnit, ProjectView, View};
 
 takes! {
-    /// `true` to make a change that leaves a project a smaller quota than it holds.
+    /// `true` to make a change that leaves a project a smaller quota than it holds, or stops work.
     pub(crate) Forced: (
         "force",
         Allowed::Flag,
-        "Makes the change although a project would have a smaller quota than it holds"
+        "Makes the change although a project would have a smaller quota than it holds, or work \
+         would stop"
     );
 }
 
@@ -37,6 +38,16 @@ pub(crate) enum PoolEdit<'a> {
     Delete { id: &'a str },
     /// Labels of the node with this name after a change.
     LabelNode { name: &'a str, labels: &'a BTreeMap<String, String> },
+}
+
+/// A handle that makes a change only if it is forced, or has no losses at the moment when it is
+/// made.
+pub(crate) fn agreed(
+    control: Handle,
+    forced: bool,
+    effects: impl Fn(&View) -> QuotaEffects + Send + Sync + 'static,
+) -> Handle {
+    if forced { control } else { control.checked(move |view| effects(view).check()) }
 }
 
 /// Labels of a node after a change of its settings.
@@ -65,14 +76,27 @@ pub(crate) struct QuotaEffects {
 }
 
 impl QuotaEffects {
-    /// Refuses a change with losses, unless it is forced.
-    pub(crate) fn check(&self, forced: bool) -> Result<(), ApiError> {
-        if forced || self.losses.is_empty() {
+    /// Effects with these sentences.
+    pub(crate) const fn new(lines: Vec<String>, losses: Vec<String>) -> Self {
+        Self { lines, losses }
+    }
+
+    /// These effects and others.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.lines.extend(other.lines);
+        self.losses.extend(other.losses);
+        self
+    }
+
+    /// Refuses a change with losses.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.losses.is_empty() {
             return Ok(());
         }
         let losses = self.losses.join("; ");
-        let why = format!("{losses}; with the parameter `force=true` the change is made");
-        Err(ApiError::new(StatusCode::CONFLICT, why))
+        Err(Error::conflict(format!(
+            "{losses}; with the parameter `force=true` the change is made"
+        )))
     }
 
     /// As the wire shows them.
@@ -116,7 +140,7 @@ pub(crate) fn of_shares(unit: &OrgUnit, change: &OrgChange) -> QuotaEffects {
     for pool in &unit.pools {
         let before = if change.replaces_shares { pool.usual } else { pool.share };
         let given = change.shares.get(&*pool.id).copied().unwrap_or_default();
-        let after = given.made_to(before);
+        let after = given.made_to(given.unset(before, pool.usual));
         for kind in Kind::ALL {
             let (now, then) = (quota(&pool.share, kind), quota(&after, kind));
             if then == now {

@@ -12,6 +12,7 @@ use sim::scenario::amount::{Count, Size, Span};
 use sim::scenario::{self, GpuAsk, Step, Workload};
 use sim::what_if::{Asked, what_if};
 use spec::{PodSet, PodSpec, WorkloadKind, WorkloadSpec};
+use units::Instant;
 use uuid::Uuid;
 
 /// Most steps, pods and nodes of a question; a scenario of one's own may have more.
@@ -171,9 +172,16 @@ pub(crate) fn restore(stored: &mut StoredState, found: Archived) {
 }
 
 /// Asks a simulated server that continues from the stored state.
-pub(crate) fn play(stored: StoredState, asked: &[Asked]) -> Result<WouldHappen, ApiError> {
+pub(crate) fn play(
+    stored: StoredState,
+    asked: &[Asked],
+) -> Result<(Instant, sim::what_if::WouldHappen), ApiError> {
     let as_of = stored.now;
-    let came = what_if(stored, asked, EXPLAINED_MAX)?;
+    Ok((as_of, what_if(stored, asked, EXPLAINED_MAX)?))
+}
+
+/// A prediction as the wire shows it.
+pub(crate) fn shown(as_of: Instant, came: &sim::what_if::WouldHappen) -> WouldHappen {
     let pods = came.tasks.iter().map(|task| PodFate {
         project_name: task.project.clone(),
         workload_name: task.workload.clone(),
@@ -186,12 +194,12 @@ pub(crate) fn play(stored: StoredState, asked: &[Asked]) -> Result<WouldHappen, 
         .to_owned(),
         place: task.place.as_ref().or(task.next.as_ref()).map(ToString::to_string),
     });
-    Ok(WouldHappen {
+    WouldHappen {
         as_of: as_of.into(),
         pods: pods.collect(),
         waiting: came.waiting.iter().map(would_wait).collect(),
         decisions: came.decisions.iter().map(would_do).collect(),
-    })
+    }
 }
 
 fn would_wait(waiting: &sim::what_if::WouldWait) -> WouldWait {

@@ -26,6 +26,22 @@ pub fn wrapped(line: &str) -> String {
     out
 }
 
+/// The lines of a text of this width; a longer word has a line of its own.
+#[must_use]
+pub fn filled(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// Minimum distance of columns.
 const GAP: usize = 2;
 

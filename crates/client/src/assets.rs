@@ -24,6 +24,17 @@ impl Client {
         self.get::<wire::AssetList<Value>>(&path).await.map(|list| list.entries)
     }
 
+    /// Names of the assets of a family that are visible to a project.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn asset_names(&self, family: &str, project_id: &str) -> Result<Vec<String>, Error> {
+        let query = question(&[("projectId", project_id)]);
+        let path = format!("/api/v1/asset/{family}{query}");
+        let all = self.get::<wire::AssetList<Value>>(&path).await?.entries;
+        Ok(all.into_iter().map(|one| one.meta.name).collect())
+    }
+
     /// Creates an asset; `path` is that of its kind.
     ///
     /// # Errors

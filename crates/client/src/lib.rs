@@ -86,7 +86,7 @@ pub enum Error {
     /// The server refused the request, with its own text.
     #[error("{message}{}", details_suffix(message, details.as_deref()))]
     Api {
-        /// HTTP status.
+        /// HTTP status; 404 also if a value of the request names an object that does not exist.
         code: u16,
         /// Text of the error, with the allowed values.
         message: String,

@@ -159,7 +159,9 @@ impl Client {
         }
         Err(match said {
             Some(said) => {
-                Error::Api { code: status.as_u16(), message: said.message, details: said.details }
+                let missing = said.unknown_name == Some(true);
+                let code = if missing { StatusCode::NOT_FOUND } else { status }.as_u16();
+                Error::Api { code, message: said.message, details: said.details }
             }
             None => Error::Protocol { url: self.base.clone(), fault: format!("status {status}") },
         })

@@ -421,6 +421,17 @@ impl Client {
         self.get::<wire::TemplateList>(&path).await.map(|list| list.entries)
     }
 
+    /// Names of the visible templates of a kind.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn template_names(&self, kind: WorkloadKind) -> Result<Vec<String>, Error> {
+        let kind = kind.path().replace("/workloads/", "/workload-templates/");
+        let path = format!("{kind}?limit={}", wire::PAGE_ITEMS_MAX);
+        let all = self.get::<wire::TemplateList>(&path).await?.entries;
+        Ok(all.into_iter().map(|one| one.meta.name).collect())
+    }
+
     /// Deletes, suspends or resumes workloads of any kind in one request. A deletion completes
     /// after the response.
     ///

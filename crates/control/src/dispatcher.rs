@@ -16,7 +16,9 @@ use crate::executor::Executor;
 use crate::faults::{given_up, guarded};
 use crate::metrics::{Purpose, Verb};
 use crate::recorder::Recorder;
-use crate::requests::{Answer, Pending, Query, Reply, Request, answer, answer_to, refuse};
+use crate::requests::{
+    Answer, Pending, Query, Reply, Request, answer, answer_to, next_request, refuse,
+};
 use crate::secrets::Completion;
 use crate::shared::ControlState;
 use crate::time::MonotonicClock;
@@ -72,6 +74,8 @@ pub(crate) struct Dispatcher {
     completion: Completion,
     nodes: NodeList,
     inbox: Inbox,
+    /// A request that begins the next batch.
+    left: Option<Box<Request>>,
     observations: mpsc::UnboundedReceiver<Observation>,
     told: mpsc::UnboundedReceiver<Input>,
     /// Replies to send once everything is stopped.
@@ -135,6 +139,7 @@ impl Dispatcher {
             completion,
             nodes,
             inbox,
+            left: None,
             observations,
             told,
             draining: Vec::new(),
@@ -209,7 +214,9 @@ impl Dispatcher {
                     return Ok(());
                 }
                 // Without handles there are no requests, but there is still work.
-                Some(request) = self.inbox.requests.recv(), if takes => Message::Request(request),
+                Some(request) = next_request(&mut self.left, &mut self.inbox.requests), if takes => {
+                    Message::Request(request)
+                }
                 Some(query) = self.inbox.queries.recv() => {
                     self.answer_query(query).await;
                     continue;
@@ -287,8 +294,14 @@ impl Dispatcher {
             let next = request
                 .or_else(|_| self.observations.try_recv().map(Input::Run).map(Message::Input))
                 .or_else(|_| self.told.try_recv().map(Message::Input));
-            let Ok(next) = next else { break };
-            batch.push(next);
+            match next {
+                Ok(Message::Request(request)) if request.check.is_some() => {
+                    self.left = Some(Box::new(request));
+                    break;
+                }
+                Ok(next) => batch.push(next),
+                Err(_) => break,
+            }
         }
         batch
     }
@@ -316,9 +329,12 @@ impl Dispatcher {
                 Message::Due => {}
                 Message::Input(input) => inputs.push(input),
                 Message::Verdict(verdict) => inputs.extend(self.input_of(verdict)),
-                Message::Request(Request { command, origin, waits, reply }) => {
-                    inputs.push(Input::Command(command, origin));
-                    replies.push((waits, reply));
+                Message::Request(request) => {
+                    let Some(request) = request.admitted(&self.shared.view.load()) else {
+                        continue;
+                    };
+                    inputs.push(Input::Command(request.command, request.origin));
+                    replies.push((request.waits, request.reply));
                 }
             }
         }

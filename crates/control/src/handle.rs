@@ -14,7 +14,7 @@ use crate::meter::{Sample, Subject, Traffic, Values, read};
 use crate::metrics::Metrics;
 use crate::new_node::NewNode;
 use crate::node_access::NodeAccess;
-use crate::requests::{Answer, Query, Request, Submitted};
+use crate::requests::{Answer, Check, Query, Request, Submitted};
 use crate::shared::ControlState;
 use crate::wanted::wanted;
 use crate::{ClusterInfo, stored};
@@ -34,6 +34,7 @@ pub struct Handle {
     pub(crate) shared: Arc<ControlState>,
     origin: Arc<AuditDetail>,
     waits: bool,
+    pub(crate) check: Option<Arc<Check>>,
 }
 
 impl std::fmt::Debug for Handle {
@@ -48,7 +49,7 @@ impl Handle {
         queries: mpsc::Sender<Query>,
         shared: Arc<ControlState>,
     ) -> Self {
-        Self { requests, queries, shared, origin: Arc::default(), waits: false }
+        Self { requests, queries, shared, origin: Arc::default(), waits: false, check: None }
     }
 
     /// Most sessions of a user; the oldest ends for a new one.
@@ -84,6 +85,7 @@ impl Handle {
             command: Box::new(Command::Record(record)),
             origin: self.origin.clone(),
             waits: false,
+            check: None,
             reply: oneshot::channel().0,
         };
         if self.requests.try_send(request).is_err() {
@@ -586,7 +588,8 @@ impl Handle {
     async fn ask(&self, command: Command) -> Result<Answer, Error> {
         let (reply, answer) = oneshot::channel();
         let (command, origin) = (Box::new(command), self.origin.clone());
-        let request = Request { command, origin, waits: self.waits, reply };
+        let request =
+            Request { command, origin, waits: self.waits, check: self.check.clone(), reply };
         self.requests.send(request).await.map_err(|_| Error::stopping())?;
         answer.await.map_err(|_| Error::stopping())?
     }

@@ -7,9 +7,12 @@ use std::sync::Arc;
 use orchestrator::{Command, Error, Subject, Wanted};
 use records::AuditDetail;
 use spec::WorkloadSpec;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 use view::{Object, OrgUnit, ProjectView, View, WorkloadView};
+
+use crate::Handle;
+use crate::faults::guarded;
 
 /// A workload that was accepted.
 #[derive(Debug, Clone)]
@@ -32,15 +35,61 @@ pub(crate) enum Answer {
     Done,
 }
 
+type CheckFn = dyn Fn(&View) -> Result<(), Error> + Send + Sync;
+
+/// Check of a request against the state that it is applied to.
+pub(crate) struct Check(Box<CheckFn>);
+
+impl Handle {
+    /// A handle whose requests are refused with the error of a check, made right before they are
+    /// applied: nothing changes in between.
+    #[must_use]
+    pub fn checked(
+        &self,
+        check: impl Fn(&View) -> Result<(), Error> + Send + Sync + 'static,
+    ) -> Self {
+        let mut checked = self.clone();
+        checked.check = Some(Arc::new(Check(Box::new(check))));
+        checked
+    }
+}
+
 /// A command and where its answer goes.
-#[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) command: Box<Command>,
     /// Origin of the request, for the audit log.
     pub(crate) origin: Arc<AuditDetail>,
     /// True if the answer waits until no decision is pending.
     pub(crate) waits: bool,
+    /// Its check; it is the first request of its batch then.
+    pub(crate) check: Option<Arc<Check>>,
     pub(crate) reply: Reply,
+}
+
+impl Request {
+    /// This request, unless its check refuses it, which is its answer then.
+    pub(crate) fn admitted(self, view: &View) -> Option<Self> {
+        let checked =
+            self.check.as_ref().map(|check| guarded(|| (check.0)(view)).and_then(|it| it));
+        match checked {
+            None | Some(Ok(())) => Some(self),
+            Some(Err(error)) => {
+                answer_to(self.reply, Err(error));
+                None
+            }
+        }
+    }
+}
+
+/// The next request: the one that was left out of the last batch, else the first of the queue.
+pub(crate) async fn next_request(
+    left: &mut Option<Box<Request>>,
+    queue: &mut mpsc::Receiver<Request>,
+) -> Option<Request> {
+    match left.take() {
+        Some(request) => Some(*request),
+        None => queue.recv().await,
+    }
 }
 
 /// The scheduler's view at one moment, between two decisions.

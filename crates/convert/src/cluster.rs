@@ -282,6 +282,7 @@ pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
         ready: context.outage.is_none(),
         scheduling: scheduling(view.scheduling),
         taints: view.taints.iter().map(taint).collect(),
+        labels: view.labels.clone(),
         name: view.name.clone(),
         pool: view.pool.clone(),
         gpu_type: view.gpu_type.clone(),

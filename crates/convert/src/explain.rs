@@ -32,12 +32,14 @@ pub fn explanation(
     now: Instant,
 ) -> Explanation {
     let gpus = |of: fn(&ProjectView) -> u64| Millis(project.map_or(0, of));
+    let said = usize::from(says_first(view, why.first()));
     Explanation {
         workload_id: view.id.to_string(),
         workload_name: view.spec.name.clone(),
         project_name: view.project_name.clone(),
         phase: phase_name(view.phase).to_owned(),
         summary: summary(view, why.first(), now),
+        further_reasons: why.iter().skip(said).map(reason).collect(),
         pending_reasons: reasons(view, why),
         last_eviction: view.last_eviction.as_ref().map(reason),
         fractions: None,
@@ -78,13 +80,54 @@ pub fn fractions_kept(
     })
 }
 
-/// Diagnosis of a waiting workload, for a caller with these rights.
+/// Advice that is not the scheduler's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FurtherAdvice {
+    /// Kind of the change.
+    pub kind: &'static str,
+    /// Number of workloads that would be stopped or moved for it.
+    pub disturbs: u32,
+    /// One sentence.
+    pub message: String,
+    /// Commands that make the change.
+    pub commands: Vec<String>,
+    /// The role or person with the permission, where the caller lacks it.
+    pub ask: Option<String>,
+    /// The node that changes.
+    pub node: Option<String>,
+}
+
+impl FurtherAdvice {
+    fn lines(&self) -> Vec<String> {
+        let commands = self.commands.iter().map(|command| format!("  {command}"));
+        std::iter::once(self.message.clone()).chain(commands).collect()
+    }
+
+    fn shown(self) -> Advice {
+        Advice {
+            kind: self.kind.to_owned(),
+            disturbs: self.disturbs,
+            message: self.message,
+            line: None,
+            commands: self.commands,
+            ask: self.ask,
+            to: None,
+            workload: None,
+            node: self.node,
+            raises: Vec::new(),
+        }
+    }
+}
+
+/// Diagnosis of a waiting workload, for a caller with these rights, with further advice.
 pub fn diagnosis(
     found: &reasons::diagnosis::Diagnosis,
     view: &View,
     now: Instant,
     may: &May<'_>,
+    further: Vec<FurtherAdvice>,
 ) -> Diagnosis {
+    let further_lines = further.iter().map(FurtherAdvice::lines).collect();
     let searches = found
         .searches
         .iter()
@@ -96,6 +139,7 @@ pub fn diagnosis(
         kind: advice.change.name().to_owned(),
         disturbs: advice.disturbs,
         message: how.sentence(advice, now),
+        line: None,
         commands: how.commands,
         ask: how.ask,
         to: advice.change.to(),
@@ -114,16 +158,20 @@ pub fn diagnosis(
             _ => Vec::new(),
         },
     });
+    let details = found.details_with(now, &how_to, further_lines);
+    let all = advice.chain(further.into_iter().map(FurtherAdvice::shown));
+    let advice = all.zip(&details.advice_at);
+    let advice = advice.map(|(one, at)| Advice { line: u32::try_from(*at).ok(), ..one }).collect();
     Diagnosis {
         nodes: found.parts.iter().flat_map(reasons::diagnosis::Part::lines).collect(),
         holders: found.holders.lines(now),
         searches: searches.collect(),
-        advice: advice.collect(),
+        advice,
         node_classes: found.parts.iter().flat_map(|part| &part.classes).map(alike).collect(),
         workload_holdings: found.holders.workloads.iter().map(|one| held(one, &ids)).collect(),
         project_holdings: found.holders.queues.iter().map(held_by_queue).collect(),
         complete: found.complete,
-        lines: found.details_for(now, &how_to),
+        lines: details.lines,
     }
 }
 
@@ -254,6 +302,18 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> Strin
         (Phase::Deleting, _) => format!("{name} is being deleted"),
         (Phase::Completed, _) => format!("{name} has completed"),
         (Phase::Failed, _) => format!("{name} has {}", failure(view)),
+    }
+}
+
+/// True if the summary of a workload says the first of its reasons.
+fn says_first(view: &WorkloadView, why: Option<&ReasonView>) -> bool {
+    let serves = view.spec.serving.is_some();
+    match (view.phase, why) {
+        (Phase::Pending | Phase::Resuming | Phase::Initializing, Some(_)) => true,
+        (Phase::Updating, Some(_)) => serves,
+        (Phase::Running | Phase::Degraded, Some(why)) if why.code == UPDATE_FAILED.code => serves,
+        (Phase::Degraded, Some(why)) => serves && why.code == NOT_READY.code,
+        _ => false,
     }
 }
 

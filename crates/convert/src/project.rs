@@ -62,8 +62,7 @@ pub fn update(request: ProjectUpdateRequest) -> Result<OrgChange, ApiError> {
 pub fn parent(asked: Option<&str>, departments: &Departments) -> Result<u64, ApiError> {
     let Some(id) = asked else { return Ok(DEPARTMENT_DEFAULT) };
     let found = id.parse().ok().filter(|id| departments.contains_key(id));
-    let why = || format!("there is no department `{}`", units::shown(id));
-    found.ok_or_else(|| ApiError::field("parentId", why()))
+    found.ok_or_else(|| ApiError::unknown_name("parentId", "department", id, []))
 }
 
 fn check_common(enforce: Option<bool>) -> Result<(), ApiError> {

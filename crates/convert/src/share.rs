@@ -9,7 +9,7 @@ use api_types::{
 use http_kit::ApiError;
 use orchestrator::POOL_DEFAULT_ID;
 use serde_json::{Number, Value, json};
-use spec::{Rank, Share, ShareChange};
+use spec::{Rank, Share, ShareChange, SummedQuotas};
 use view::{PoolShare, QueueStatus};
 
 /// Changes of shares, by the id of their node pool. Values that are not given are unchanged.
@@ -59,6 +59,12 @@ impl Entry {
             let weight = gpu.over_quota_weight.as_ref();
             change.over_quota_weight = self.whole("gpu.overQuotaWeight", weight)?;
         }
+        let sums = |of: Option<bool>| of == Some(true);
+        change.summed = SummedQuotas {
+            gpu: resource.gpu.as_ref().is_some_and(|gpu| sums(gpu.deserved_from_projects)),
+            cpu: resource.cpu.as_ref().is_some_and(|cpu| sums(cpu.deserved_from_projects)),
+            memory: resource.memory.as_ref().is_some_and(|own| sums(own.deserved_from_projects)),
+        };
         if let Some(cpu) = &resource.cpu {
             change.cpu_quota_millis = self.scaled("cpu.deserved", cpu.deserved.as_ref(), 1)?;
             change.cpu_limit_millis = self.scaled("cpu.limit", cpu.limit.as_ref(), 1)?;
@@ -238,16 +244,19 @@ pub(super) fn resources(pool: &PoolShare) -> Resources {
             deserved: Some(number_from_millis(share.gpu_quota_millis)),
             limit: Some(share.gpu_limit_millis.map_or_else(unlimited, number_from_millis)),
             over_quota_weight: Some(gpu.into()),
+            deserved_from_projects: None,
         },
         cpu: ResourceShare {
             deserved: Some(share.cpu_quota_millis.map_or_else(unlimited, Number::from)),
             limit: Some(share.cpu_limit_millis.map_or_else(unlimited, Number::from)),
             over_quota_weight: Some(share.cpu_weight.unwrap_or(gpu).into()),
+            deserved_from_projects: None,
         },
         memory: ResourcesMemory {
             deserved: memory_quota,
             limit: memory_limit,
             over_quota_weight: Some(share.memory_weight.unwrap_or(gpu).into()),
+            deserved_from_projects: None,
             units: unit,
         },
         priority: rank,

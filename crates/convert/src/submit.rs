@@ -74,9 +74,7 @@ pub fn command(
     }
     let priority = match spec.priority_class.as_deref() {
         None => Priority::default_of(kind),
-        Some(name) => {
-            Priority::named(name).map_err(|why| ApiError::field("spec.priorityClass", why))?
-        }
+        Some(name) => priority_named("spec.priorityClass", name)?,
     };
     let spare_priority = spare_priority(&spec)?;
     let (pods, more, together) = pods(kind, &request)?;
@@ -137,7 +135,16 @@ fn spare_priority(spec: &api_types::WorkloadSpec) -> Result<Option<Priority>, Ap
             "is of workers that are stopped for others; with it preemptibility is preemptible";
         return Err(ApiError::field(FIELD, why));
     }
-    Priority::named(name).map(Some).map_err(|why| ApiError::field(FIELD, why))
+    priority_named(FIELD, name).map(Some)
+}
+
+/// The priority class of this name.
+pub(super) fn priority_named(field: &str, name: &str) -> Result<Priority, ApiError> {
+    Priority::named(name).map_err(|_| {
+        let known: Vec<Priority> = Priority::all().collect();
+        let known = known.iter().map(|one| one.class.as_str());
+        ApiError::unknown_name(field, "priority class", name, known)
+    })
 }
 
 pub(super) fn millis(seconds: Option<u64>) -> Option<u64> {
@@ -190,10 +197,8 @@ pub fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), ApiError> {
     words("spec.args", spec.args.clone())?;
     labels(spec.labels.clone())?;
     pairs("spec.annotations", spec.annotations.clone().unwrap_or_default())?;
-    match spec.priority_class.as_deref().map(Priority::named) {
-        Some(Err(why)) => Err(ApiError::field("spec.priorityClass", why)),
-        _ => Ok(()),
-    }
+    let priority = spec.priority_class.as_deref();
+    priority.map_or(Ok(()), |name| priority_named("spec.priorityClass", name).map(drop))
 }
 
 #[cfg(test)]

@@ -191,7 +191,11 @@ fn other_senseless_values_are_refused_by_name() {
             "spec.compute.cpuMemoryRequest",
             "`1X` is",
         ),
-        (json!({"priorityClass": "urgent"}), "spec.priorityClass", "`urgent` is not a priority"),
+        (
+            json!({"priorityClass": "urgent"}),
+            "spec.priorityClass",
+            "there is no priority class `urgent`",
+        ),
         (json!({"image": ""}), "spec.image", "is empty; leave it out instead"),
         (json!({}), "spec.image", "must be set; only with a command it may be left out"),
         (json!({"command": "echo 'x"}), "spec.command", "`echo 'x` has a quote that is not"),

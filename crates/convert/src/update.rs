@@ -1,7 +1,7 @@
 //! Conversion of an update of a workload from the wire. Owns: which fields can change, and the
 //! error for one that cannot. The time of a change is decided by `control`.
 
-use spec::{GpuRequest, Priority};
+use spec::GpuRequest;
 use std::collections::BTreeMap;
 
 use api_types::{Compute, NameValue, Preemptibility, WorkloadSpec};
@@ -61,8 +61,8 @@ pub fn check_changeable(
 
 /// Converts an update to changes of fields; `after` is the workload with the update applied.
 pub fn change(asked: WorkloadSpec, after: &WorkloadSpec) -> Result<WorkloadChange, ApiError> {
-    let priority = asked.priority_class.as_deref().map(Priority::named).transpose();
-    let priority = priority.map_err(|why| ApiError::field("spec.priorityClass", why))?;
+    let named = |name: &str| super::submit::priority_named("spec.priorityClass", name);
+    let priority = asked.priority_class.as_deref().map(named).transpose()?;
     let given = asked.labels.unwrap_or_default();
     labels(Some(given.clone()))?;
     let annotations = asked.annotations.unwrap_or_default();

@@ -3,7 +3,7 @@
 use api_types::{
     ActionsSupport, AllocatedResources, GpuRequestType, Millis, PodStates, Reason, RequestCores,
     RequestQuantity, RequestResources, RequestedPods, TENANT_ID, Workload, WorkloadCondition,
-    WorkloadExtras, WorkloadTopology,
+    WorkloadExtras, WorkloadPhase, WorkloadTopology,
 };
 use http_kit::{Row, Scalar, Type};
 use spec::{
@@ -16,20 +16,21 @@ use view::{NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadView};
 use super::{Context, namespace, pods_shown, quantity};
 
 /// Name of a phase in the API.
-pub const fn phase_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Pending => "Pending",
-        Phase::Initializing => "Initializing",
-        Phase::Running => "Running",
-        Phase::Degraded => "Degraded",
-        Phase::Updating => "Updating",
-        Phase::Stopping => "Stopping",
-        Phase::Stopped => "Stopped",
-        Phase::Resuming => "Resuming",
-        Phase::Deleting => "Deleting",
-        Phase::Completed => "Completed",
-        Phase::Failed => "Failed",
-    }
+pub fn phase_name(phase: Phase) -> &'static str {
+    let shown = match phase {
+        Phase::Pending => WorkloadPhase::Pending,
+        Phase::Initializing => WorkloadPhase::Initializing,
+        Phase::Running => WorkloadPhase::Running,
+        Phase::Degraded => WorkloadPhase::Degraded,
+        Phase::Updating => WorkloadPhase::Updating,
+        Phase::Stopping => WorkloadPhase::Stopping,
+        Phase::Stopped => WorkloadPhase::Stopped,
+        Phase::Resuming => WorkloadPhase::Resuming,
+        Phase::Deleting => WorkloadPhase::Deleting,
+        Phase::Completed => WorkloadPhase::Completed,
+        Phase::Failed => WorkloadPhase::Failed,
+    };
+    shown.name()
 }
 
 /// The nearest Kubernetes phase.

@@ -12,7 +12,7 @@ use client::Client;
 
 use super::complete;
 use super::quotas::{self, pool_named};
-use super::share::{Share, description_of_rules, has_more, rules};
+use super::share::{DEPARTMENT, Share, description_of_rules, has_more, must_change, rules};
 use super::unit_text::UnitText;
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
@@ -155,6 +155,7 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
         }
         Department::Describe { name, one } => describe(&client, &name, one).await?,
         Department::Update { name, share, yes } => {
+            must_change(DEPARTMENT, &share)?;
             let mut there = existing(&client, &name).await?;
             if let Some(given) = quotas::request(&client, &share).await? {
                 let asked = SharesOf { id: there.id.clone(), resources: vec![given.clone()] };

@@ -40,6 +40,9 @@ pub(crate) enum Node {
         /// Name
         #[arg(add = ArgValueCandidates::new(complete::nodes))]
         node: String,
+        /// Drain it even if work on it finds no other place, or other work is stopped for it
+        #[arg(short, long)]
+        yes: bool,
     },
     /// Add taints to a node, or remove them
     Taint {
@@ -119,13 +122,14 @@ fn label(text: &str) -> Result<(String, Option<String>), String> {
 
 pub(super) async fn run(state_dir: PathBuf, verb: Node) -> Result<(), Error> {
     let client = client::find(None, None, Some(&state_dir), None)?.client;
-    let yes = matches!(verb, Node::Label { yes: true, .. });
+    let yes = matches!(verb, Node::Label { yes: true, .. } | Node::Drain { yes: true, .. });
     let (node, patch, done) = match changed(verb) {
         Ok(changed) => changed,
         Err(format) => {
             let how = OutputOptions::from(format);
             let name = |node: &NodeStatus| format!("node/{}", node.name);
             let look = async |out: &mut dyn Write| {
+                let table = |nodes: &[NodeStatus]| table(nodes, how.is_wide());
                 list(&how, client.status().await?.nodes, name, table, out)
             };
             let pulse = ChangeWait::watch(&client, &[ChangeKind::Node], None);
@@ -137,6 +141,10 @@ pub(super) async fn run(state_dir: PathBuf, verb: Node) -> Result<(), Error> {
         let labels = LabelsOf { name: node.clone(), labels: patch.labels.clone() };
         let change = QuotaChange { label_node: Some(labels), ..QuotaChange::default() };
         quotas::show_effects(&client, &change, yes).await?;
+    }
+    if patch.scheduling == Some(NodeScheduling::Draining) {
+        let change = QuotaChange { drain_node: Some(node.clone()), ..QuotaChange::default() };
+        quotas::show_drain(&client, &change, yes).await?;
     }
     client.change_node(&node, &patch, yes).await?;
     writeln!(Plain(std::io::stdout()), "node {node} {done}")?;
@@ -150,7 +158,7 @@ pub(super) fn changed(verb: Node) -> Result<(String, NodePatch, &'static str), F
         Node::List(format) => return Err(format),
         Node::Cordon { node } => (node, schedule(NodeScheduling::Disabled), "cordoned"),
         Node::Uncordon { node } => (node, schedule(NodeScheduling::Enabled), "uncordoned"),
-        Node::Drain { node } => {
+        Node::Drain { node, .. } => {
             let done = "cordoned; its pods move to other nodes or wait";
             (node, schedule(NodeScheduling::Draining), done)
         }
@@ -183,18 +191,29 @@ fn tainted(words: Vec<TaintWord>) -> NodePatch {
     patch
 }
 
-fn table(nodes: &[NodeStatus]) -> Table {
-    let mut table = Table::new(&["Node", "Status", "Node Pool", "GPU Type", "GPUs", "Taints"]);
+/// Columns that only the wide list has.
+const WIDE: [&str; 1] = ["Labels"];
+
+fn table(nodes: &[NodeStatus], is_wide: bool) -> Table {
+    let short = ["Node", "Status", "Node Pool", "GPU Type", "GPUs", "Taints"];
+    let mut table = Table::new(&match is_wide {
+        true => [&short[..], &WIDE].concat(),
+        false => short.to_vec(),
+    });
     for node in nodes {
         let taints: Vec<_> = node.taints.iter().map(ToString::to_string).collect();
-        table.row([
+        let labels = node.labels.iter().map(|(key, value)| format!("{key}={value}"));
+        let labels: Vec<_> = labels.filter(|_| is_wide).collect();
+        let of = |all: Vec<String>| if all.is_empty() { "-".to_owned() } else { all.join(",") };
+        let short = [
             node.name.clone(),
             node.conditions(),
             node.pool.clone(),
             node.gpu_type.clone(),
             node.gpu_used.len().to_string(),
-            if taints.is_empty() { "-".to_owned() } else { taints.join(",") },
-        ]);
+            of(taints),
+        ];
+        table.cells(short.into_iter().chain(is_wide.then(|| of(labels))));
     }
     table
 }

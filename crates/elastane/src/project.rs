@@ -11,7 +11,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 use super::complete;
 use super::quotas;
-use super::share::{Share, has_more, rules};
+use super::share::{PROJECT, Share, has_more, must_change, rules};
 use super::unit_text::UnitText;
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
@@ -117,6 +117,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
             .await?;
         }
         Project::Update { name, share, yes } => {
+            must_change(PROJECT, &share)?;
             let project = existing(&client, &name).await?;
             let project = change(&client, project, &share, yes).await?;
             let quota = quota(&project, share.node_pool.as_deref());

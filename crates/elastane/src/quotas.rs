@@ -20,11 +20,32 @@ pub(super) async fn show_effects(
     yes: bool,
 ) -> Result<(), Error> {
     let effects = client.quota_effects(change).await?;
+    print(&effects)?;
+    agreed(&effects, yes)
+}
+
+/// Prints the effects of draining a node; refuses it if work would wait or be stopped for other
+/// work, without `--yes`.
+pub(super) async fn show_drain(
+    client: &Client,
+    change: &QuotaChange,
+    yes: bool,
+) -> Result<(), Error> {
+    let effects = client.quota_effects(change).await?;
+    print(&effects)?;
+    if effects.needs_force && !yes {
+        let why = "not drained: work would be stopped; add --yes to drain the node";
+        return Err(Error::Failed(why.to_owned()));
+    }
+    Ok(())
+}
+
+fn print(effects: &QuotaEffects) -> Result<(), Error> {
     let mut out = Plain(std::io::stdout());
     for line in &effects.lines {
         writeln!(out, "{line}")?;
     }
-    agreed(&effects, yes)
+    Ok(())
 }
 
 /// Effects of new shares, printed only if a quota would be below the allocation of its project.
@@ -35,10 +56,7 @@ pub(super) async fn check_shares(
 ) -> Result<(), Error> {
     let effects = client.quota_effects(change).await?;
     if effects.needs_force {
-        let mut out = Plain(std::io::stdout());
-        for line in &effects.lines {
-            writeln!(out, "{line}")?;
-        }
+        print(&effects)?;
     }
     agreed(&effects, yes)
 }

@@ -8,27 +8,33 @@ use clap_complete::engine::ArgValueCandidates;
 use serde_json::Number;
 
 use super::complete;
+use cli_kit::exit::Error;
 use cli_kit::parse_number::whole;
 use dialects::seconds;
+
+/// The command of projects.
+pub(crate) const PROJECT: &str = "project";
+/// The command of departments.
+pub(crate) const DEPARTMENT: &str = "department";
 
 /// What a project or a department may have.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Share {
-    /// GPUs it deserves, such as 2 or 0.5
-    #[arg(long, value_name = "N", value_parser = amount, allow_negative_numbers = true)]
-    pub(crate) gpu_quota: Option<u64>,
+    /// GPUs it deserves, such as 2 or 0.5; for a department `sum` for what its projects deserve together
+    #[arg(long, value_name = "N", value_parser = quota, allow_negative_numbers = true)]
+    pub(crate) gpu_quota: Option<Quota>,
     /// Most GPUs it may hold; `none` for no limit
     #[arg(long, value_name = "N", value_parser = limit, allow_negative_numbers = true)]
     pub(crate) gpu_limit: Option<Limit>,
     /// Weight when idle GPUs are divided; 0 for none of them
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) over_quota_weight: Option<u64>,
-    /// CPU cores it deserves; `none` for no quota
+    /// CPU cores it deserves; `none` for no quota, `sum` as for GPUs
     #[arg(long, value_name = "CORES", value_parser = cores, allow_negative_numbers = true)]
-    pub(crate) cpu_quota: Option<Limit>,
-    /// Memory it deserves, such as 64GiB; `none` for no quota
+    pub(crate) cpu_quota: Option<Quota>,
+    /// Memory it deserves, such as 64GiB; `none` for no quota, `sum` as for GPUs
     #[arg(long, value_name = "SIZE", value_parser = memory)]
-    pub(crate) memory_quota: Option<Limit>,
+    pub(crate) memory_quota: Option<Quota>,
     /// Node pool in which the quotas and limits of GPUs, CPU and memory count [default: default]
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::pools))]
     pub(crate) node_pool: Option<String>,
@@ -70,6 +76,15 @@ pub(crate) enum Limit {
     At(u64),
 }
 
+/// A quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quota {
+    /// The sum of the quotas of the projects of a department.
+    Sum,
+    /// An amount, or no quota.
+    Own(Limit),
+}
+
 /// Names of one flag. A named type, as the parser would treat a `Vec` as a repeated flag.
 pub(crate) type Pools = Vec<String>;
 
@@ -92,6 +107,21 @@ fn amount(text: &str) -> Result<u64, String> {
     units::parse_cpu_millis(text).map_err(|error| error.to_string())
 }
 
+/// A number of GPUs, or the sum of the projects.
+fn quota(text: &str) -> Result<Quota, String> {
+    unless_sum(text, |text| amount(text).map(Limit::At))
+}
+
+fn unless_sum(
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<Limit, String>,
+) -> Result<Quota, String> {
+    match text {
+        "sum" => Ok(Quota::Sum),
+        _ => parse(text).map(Quota::Own),
+    }
+}
+
 fn limit(text: &str) -> Result<Limit, String> {
     unless_none(text, amount)
 }
@@ -100,12 +130,14 @@ fn time(text: &str) -> Result<Limit, String> {
     unless_none(text, seconds)
 }
 
-fn cores(text: &str) -> Result<Limit, String> {
-    unless_none(text, |text| units::parse_cpu_millis(text).map_err(|error| error.to_string()))
+fn cores(text: &str) -> Result<Quota, String> {
+    let cores = |text: &str| units::parse_cpu_millis(text).map_err(|error| error.to_string());
+    unless_sum(text, |text| unless_none(text, cores))
 }
 
-fn memory(text: &str) -> Result<Limit, String> {
-    unless_none(text, |text| units::parse_bytes(text).map_err(|error| error.to_string()))
+fn memory(text: &str) -> Result<Quota, String> {
+    let bytes = |text: &str| units::parse_bytes(text).map_err(|error| error.to_string());
+    unless_sum(text, |text| unless_none(text, bytes))
 }
 
 fn unless_none(
@@ -125,21 +157,47 @@ pub(super) fn has_more(share: &Share) -> bool {
         || share.limits != TimeLimits::default()
 }
 
+/// Refuses an update without values; and, of a project, a quota that only departments can have.
+///
+/// # Errors
+/// What can be given.
+pub(super) fn must_change(noun: &str, share: &Share) -> Result<(), Error> {
+    let sums = [share.gpu_quota, share.cpu_quota, share.memory_quota].contains(&Some(Quota::Sum));
+    if sums && noun == PROJECT {
+        let why = "`sum` is for the quota of a department: a project has no projects below it";
+        return Err(Error::Usage(why.to_owned()));
+    }
+    if given(share).is_none() && !has_more(share) && share.node_pool.is_none() {
+        return Err(Error::Usage(format!(
+            "say what to change, such as --gpu-quota 2; `elastane {noun} update --help` lists what \
+             can be given"
+        )));
+    }
+    Ok(())
+}
+
 /// The given share, without its node pool; `None` if nothing of it is given.
 pub(super) fn given(share: &Share) -> Option<ShareRequest> {
+    let (deserved, deserved_from_projects) = deserved(share.gpu_quota, number_from_millis);
     let gpu = ResourceShare {
-        deserved: share.gpu_quota.map(number_from_millis),
+        deserved,
         limit: share.gpu_limit.map(|limit| bound(limit, number_from_millis)),
         over_quota_weight: share.over_quota_weight.map(Number::from),
+        deserved_from_projects,
     };
-    let cpu = share.cpu_quota.map(|quota| ResourceShare {
-        deserved: Some(bound(quota, Number::from)),
+    let (deserved, deserved_from_projects) = self::deserved(share.cpu_quota, Number::from);
+    let cpu = share.cpu_quota.map(|_| ResourceShare {
+        deserved,
+        deserved_from_projects,
         ..ResourceShare::default()
     });
-    let memory = share.memory_quota.map(|quota| ResourcesMemory {
-        deserved: Some(bound(quota, |bytes| in_units(bytes, Units::Mib))),
+    let in_mib = |bytes| in_units(bytes, Units::Mib);
+    let (deserved, deserved_from_projects) = self::deserved(share.memory_quota, in_mib);
+    let memory = share.memory_quota.map(|_| ResourcesMemory {
+        deserved,
         limit: None,
         over_quota_weight: None,
+        deserved_from_projects,
         units: Units::Mib,
     });
     let gpu = Some(gpu).filter(|gpu| *gpu != ResourceShare::default());
@@ -204,6 +262,18 @@ pub(super) fn description_of_rules(rules: &SchedulingRules) -> String {
     if told.is_empty() { "-".to_owned() } else { told.join(", ") }
 }
 
+/// The number of a quota, and `true` instead of one for the sum of the projects.
+fn deserved(
+    given: Option<Quota>,
+    number: impl FnOnce(u64) -> Number,
+) -> (Option<Number>, Option<bool>) {
+    match given {
+        None => (None, None),
+        Some(Quota::Sum) => (None, Some(true)),
+        Some(Quota::Own(limit)) => (Some(bound(limit, number)), None),
+    }
+}
+
 fn bound(given: Limit, number: impl FnOnce(u64) -> Number) -> Number {
     match given {
         Limit::None => unlimited(),
@@ -228,12 +298,16 @@ mod tests {
     #[test]
     fn an_update_names_only_what_is_given() {
         assert_eq!(given(&Share::default()), None);
-        let share = Share { gpu_quota: Some(3000), ..Share::default() };
+        let three = Quota::Own(Limit::At(3000));
+        let share = Share { gpu_quota: Some(three), ..Share::default() };
         let only = ResourceShare { deserved: Some(3.into()), ..ResourceShare::default() };
         let want = ShareRequest { gpu: Some(only), ..ShareRequest::default() };
         assert_eq!(given(&share), Some(want));
-        let share = Share { cpu_quota: Some(Limit::None), ..Share::default() };
+        let share = Share { cpu_quota: Some(Quota::Own(Limit::None)), ..Share::default() };
         let got = given(&share).unwrap();
         assert_eq!((got.gpu, got.cpu.unwrap().deserved), (None, Some(unlimited())));
+        let share = Share { gpu_quota: Some(Quota::Sum), ..Share::default() };
+        let gpu = given(&share).unwrap().gpu.unwrap();
+        assert_eq!((gpu.deserved, gpu.deserved_from_projects), (None, Some(true)));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api_types::{ChangeKind, NodeScheduling, OutageKind, Status};
 
-use super::up::isolation;
+use super::up::{entry, isolation};
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
 use cli_kit::output::{One, OutputOptions, show};
@@ -38,7 +38,7 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
     writeln!(out, "  Runtime    {}", status.runtime)?;
     if let Some(outage) = &status.outage {
         let api_types::Outage { kind, message, since } = outage;
-        writeln!(out, "             *** {message}")?;
+        write!(out, "{}", entry("", &format!("*** {message}")))?;
         match kind {
             OutageKind::Silent => writeln!(out, "             *** what follows is as of {since}")?,
             OutageKind::DiskFull => writeln!(out, "             *** since {since}")?,
@@ -50,13 +50,14 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
         write!(out, "{}", isolation(kind, meaning, missing.as_deref().unwrap_or_default()))?;
     }
     if let Some(why) = &status.limits.why {
-        writeln!(out, "  Limits     not all are kept: {why}")?;
+        write!(out, "{}", entry("Limits", &format!("not all are kept: {why}")))?;
     }
     for left in &status.leftovers {
         let api_types::Leftover { folder, entries, message } = left;
-        writeln!(out, "  Deleting   what workloads left in {folder} (entries: {entries})")?;
+        let what = format!("what workloads left in {folder} (entries: {entries})");
+        write!(out, "{}", entry("Deleting", &what))?;
         if let Some(why) = message {
-            writeln!(out, "             *** it cannot go on: {why}")?;
+            write!(out, "{}", entry("", &format!("*** it cannot go on: {why}")))?;
         }
     }
     writeln!(out, "  GPUs       {} of {} in use{simulated}", status.gpus_allocated, status.gpus)?;
@@ -65,13 +66,13 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
     kinds.dedup();
     for kept in kinds {
         let api_types::FractionLimit { enforcement, meaning, why, .. } = kept;
-        writeln!(out, "  Fractions  {enforcement}: {meaning}")?;
+        write!(out, "{}", entry("Fractions", &format!("{enforcement}: {meaning}")))?;
         if let Some(why) = why {
-            writeln!(out, "             {why}")?;
+            write!(out, "{}", entry("", why))?;
         }
         if !["", "none"].contains(&kept.time_slicing.as_str()) {
             let (mode, meaning) = (&kept.time_slicing, &kept.time_slicing_meaning);
-            writeln!(out, "             compute time {mode}: {meaning}")?;
+            write!(out, "{}", entry("", &format!("compute time {mode}: {meaning}")))?;
         }
     }
     for node in &status.nodes {
@@ -82,11 +83,11 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
             NodeScheduling::Draining => writeln!(out, "             {name} is being drained")?,
         }
         if let Some(instances) = api_types::MigInstance::summary(&node.mig_instances) {
-            writeln!(out, "             {name} has MIG instances: {instances}")?;
+            write!(out, "{}", entry("", &format!("{name} has MIG instances: {instances}")))?;
         }
         for fault in &node.gpu_faults {
             let api_types::GpuFault { gpu, code, message, .. } = fault;
-            writeln!(out, "             GPU {gpu} of {name} is {message} ({code})")?;
+            write!(out, "{}", entry("", &format!("GPU {gpu} of {name} is {message} ({code})")))?;
         }
     }
     writeln!(out, "  Projects   {}", status.projects)?;

@@ -11,9 +11,12 @@ use tracing::level_filters::LevelFilter;
 
 use super::args::{Cli, Command};
 use super::config::{Config, Machines, check};
+use super::department::Department;
 use super::initial_nodes::announce;
+use super::project::Project;
 use super::runtime::Choice;
 use super::settings::{ALL, Error, SettingText, Settings, Sources};
+use super::share::{Limit, Quota, Share};
 
 /// Values of these words after `elastane up` and these variables.
 fn sources(words: &[&str], env: &[(&str, &str)]) -> Result<Sources, Error> {
@@ -470,7 +473,7 @@ fn project_flags_are_read_exactly() {
     else {
         panic!("{line}")
     };
-    assert_eq!((name.as_str(), share.gpu_quota), ("team-a", Some(1500)));
+    assert_eq!((name.as_str(), share.gpu_quota), ("team-a", Some(Quota::Own(Limit::At(1500)))));
     assert_eq!(share.gpu_limit, Some(super::share::Limit::None));
     for (line, said) in [
         ("elastane project create a --gpu-quota -1", "`-1` is negative"),
@@ -554,4 +557,36 @@ fn no_text_of_a_library_is_said_about_a_wrong_value() {
     let tried =
         cli_kit::testing::errors_say_what_to_write(<Cli as clap::CommandFactory>::command());
     assert!(tried > 50, "{tried}");
+}
+
+/// Every `update` command of the program, with what it says without values.
+#[test]
+fn an_update_without_values_names_what_can_be_given() {
+    use clap::CommandFactory as _;
+
+    let tree = Cli::command();
+    let updates = |command: &&clap::Command| command.find_subcommand("update").is_some();
+    let nouns: Vec<_> = tree.get_subcommands().filter(updates).map(|one| one.get_name()).collect();
+    assert_eq!(nouns, ["project", "department", "node-pool"]);
+    for noun in nouns {
+        let error = match Cli::try_parse_from(["elastane", noun, "update", "x"]) {
+            Err(error) => error.to_string(),
+            Ok(Cli { command: Command::Project(Project::Update { share, .. }), .. })
+            | Ok(Cli { command: Command::Department(Department::Update { share, .. }), .. }) => {
+                let error = crate::share::must_change(noun, &share).unwrap_err();
+                assert_eq!(error.code(), cli_kit::exit::USAGE);
+                error.to_string()
+            }
+            Ok(_) => panic!("{noun}"),
+        };
+        assert!(error.contains("--g"), "{noun}: {error}");
+    }
+}
+
+#[test]
+fn only_the_quota_of_a_department_is_a_sum() {
+    let share = Share { gpu_quota: Some(Quota::Sum), ..Share::default() };
+    assert!(crate::share::must_change("department", &share).is_ok());
+    let refused = crate::share::must_change("project", &share).unwrap_err();
+    assert!(refused.to_string().contains("for the quota of a department"), "{refused}");
 }

@@ -504,11 +504,15 @@ fn fractions(
 
 /// Text about the isolation of workloads, and its gaps.
 pub(super) fn isolation(kind: &str, meaning: &str, missing: &str) -> String {
-    let more = match missing {
-        "" => String::new(),
-        missing => format!("             {missing}\n"),
-    };
-    format!("  Isolation  {kind}: {meaning}\n{more}")
+    let more = if missing.is_empty() { String::new() } else { entry("", missing) };
+    format!("{}{more}", entry("Isolation", &format!("{kind}: {meaning}")))
+}
+
+/// A value with its title in front, in lines of at most 80 columns.
+pub(super) fn entry(title: &str, value: &str) -> String {
+    let mut lines = cli_kit::table::filled(value, 67).into_iter();
+    let first = format!("  {title:<11}{}\n", lines.next().unwrap_or_default());
+    lines.fold(first, |all, line| all + &format!("{:13}{line}\n", ""))
 }
 
 /// Text about the remaining workloads: those with a process, even if it is being ended.

@@ -7,6 +7,8 @@ use units::{Classify, Failure};
 
 /// Longest text of a refusal.
 const MESSAGE_CHARS_MAX: usize = 4000;
+/// Most existing names that a refusal of an unknown name lists.
+const NAMES_MAX: usize = 13;
 
 /// A refused request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub struct ApiError {
     pub field: Option<String>,
     /// The field that is wrong, where it is known.
     pub details: Option<String>,
+    /// True if a value names an object that does not exist.
+    pub is_unknown_name: bool,
     /// Seconds after which it is worth asking again.
     pub retry_after_s: Option<u64>,
 }
@@ -30,7 +34,14 @@ pub struct ErrorMessage(pub String);
 impl ApiError {
     /// A refusal with this status.
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), field: None, details: None, retry_after_s: None }
+        Self {
+            status,
+            message: message.into(),
+            field: None,
+            details: None,
+            is_unknown_name: false,
+            retry_after_s: None,
+        }
     }
 
     /// Refusal of a malformed request.
@@ -41,6 +52,24 @@ impl ApiError {
     /// The value of one field is wrong.
     pub fn field(field: &str, why: impl std::fmt::Display) -> Self {
         Self { field: Some(field.to_owned()), ..Self::bad(format!("{field}: {why}")) }
+    }
+
+    /// The value of a field names an object that does not exist; `known` are the names of those
+    /// that do.
+    pub fn unknown_name<'a>(
+        field: &str,
+        kind: &str,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        let hint = match (crate::nearest(name, known.iter().copied()), known.len()) {
+            (Some(near), _) => format!("; did you mean `{}`?", units::shown(near)),
+            (None, 1..=NAMES_MAX) => format!("; there are {}", known.join(", ")),
+            _ => listed_by(kind),
+        };
+        let why = format!("there is no {kind} `{}`{hint}", units::shown(name));
+        Self { is_unknown_name: true, ..Self::field(field, why) }
     }
 
     /// This error with the field `from`, or a field within it, renamed to `to`.
@@ -82,22 +111,29 @@ impl ApiError {
 
     /// There is no such thing.
     pub fn no_such(kind: &str, id: &str) -> Self {
-        let id = units::shown(id);
-        // The hint names commands.
-        let hint = match kind {
-            "project" => "; `runai list projects` lists them",
-            "workload" => "; `runai list -A` lists them",
-            "department" => "; `runai department list` lists them",
-            "node" => "; `runai list nodes` lists them",
-            "node pool" => "; `runai nodepool list` lists them",
-            "template" => "; `runai template list` lists them",
-            "config map" => "; `elastane config-map list` lists them",
-            "access-rule" => "; `elastane access-rule list` lists them",
-            "access-key" => "; `elastane access-key list` lists them",
-            _ => "",
-        };
+        let (id, hint) = (units::shown(id), listed_by(kind));
         Self::new(StatusCode::NOT_FOUND, format!("{kind} {id} was not found{hint}"))
     }
+}
+
+/// The command that lists the objects of a kind, for the end of a sentence; empty if there is none.
+fn listed_by(kind: &str) -> String {
+    let command = match kind {
+        "project" => "runai list projects",
+        "workload" => "runai list -A",
+        "department" => "runai department list",
+        "node" => "runai list nodes",
+        "node pool" => "runai nodepool list",
+        "template" => "runai template list",
+        "config map" => "elastane config-map list",
+        "access-rule" => "elastane access-rule list",
+        "access-key" => "elastane access-key list",
+        "user" => "elastane user list",
+        "service account" => "elastane service-account list",
+        "role" => "elastane access-rule roles",
+        _ => return String::new(),
+    };
+    format!("; `{command}` lists them")
 }
 
 impl<E: Classify> From<E> for ApiError {
@@ -129,7 +165,8 @@ impl IntoResponse for ApiError {
         }
         let field = self.field.filter(|_| self.status == StatusCode::BAD_REQUEST);
         let details = self.details.or_else(|| field.map(|field| format!("field: {field}")));
-        let body = api_types::Error { code: self.status.as_u16(), message, details };
+        let unknown_name = self.is_unknown_name.then_some(true);
+        let body = api_types::Error { code: self.status.as_u16(), message, details, unknown_name };
         let said = ErrorMessage(body.message.clone());
         let mut response = (self.status, Json(body)).into_response();
         response.extensions_mut().insert(said);
@@ -157,6 +194,15 @@ mod tests {
             moved(ApiError::not_yet("spec.x[0]")),
             "masterSpec.x[0] is not supported yet; leave it out"
         );
+        let unknown = |known: &[&str]| {
+            let error = ApiError::unknown_name("pool", "node pool", "fsat", known.iter().copied());
+            assert!(error.is_unknown_name);
+            error.message
+        };
+        let why = "pool: there is no node pool `fsat`; ";
+        assert_eq!(unknown(&["fast", "slow"]), format!("{why}did you mean `fast`?"));
+        assert_eq!(unknown(&["big", "default"]), format!("{why}there are big, default"));
+        assert_eq!(unknown(&["big"; 14]), format!("{why}`runai nodepool list` lists them"));
         assert_eq!(moved(ApiError::bad("spec.image: was said")), "spec.image: was said");
         let twice = ApiError::field("a.b", "c").moved("a", "d").moved("d.b", "e");
         assert_eq!(twice.message, "e: c");

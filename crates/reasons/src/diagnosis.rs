@@ -69,6 +69,17 @@ impl Diagnosis {
     /// All but the reasons, with the steps that this reader can take for each advice.
     #[must_use]
     pub fn details_for(&self, now: Instant, how_to: &dyn Fn(&Advice) -> HowTo) -> Vec<String> {
+        self.details_with(now, how_to, Vec::new()).lines
+    }
+
+    /// The details with further advice, each in its lines.
+    #[must_use]
+    pub fn details_with(
+        &self,
+        now: Instant,
+        how_to: &dyn Fn(&Advice) -> HowTo,
+        further: Vec<Vec<String>>,
+    ) -> Details {
         let mut lines = Vec::new();
         let mut section = |title: &str, items: Vec<String>| {
             if !items.is_empty() {
@@ -85,8 +96,12 @@ impl Diagnosis {
             .iter()
             .map(|search| format!("{} {}", search.code().code, search.text(now)));
         section("Why nothing was moved or taken for it", searches.collect());
-        let mut advice: Vec<_> =
-            self.advice.iter().flat_map(|one| how_to(one).lines(one, now)).collect();
+        let own = self.advice.iter().map(|one| how_to(one).lines(one, now));
+        let (mut advice, mut starts) = (Vec::new(), Vec::new());
+        for one in own.chain(further) {
+            starts.push(advice.len());
+            advice.extend(one);
+        }
         if advice.is_empty() && self.complete && !self.parts.is_empty() {
             let then = match self.reasons.iter().any(Pending::outlasts_others) {
                 true => "that others end would not help",
@@ -97,9 +112,21 @@ impl Diagnosis {
         if !self.complete {
             advice.push(format!("more was not tried: {} decisions were enough", self.tries));
         }
+        let count = advice.len();
         section("What would let it start (each tried out)", advice);
-        lines
+        let first = lines.len() - count;
+        let advice_at = starts.into_iter().map(|start| first + start).collect();
+        Details { lines, advice_at }
     }
+}
+
+/// The details of a diagnosis as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Details {
+    /// Lines under headings.
+    pub lines: Vec<String>,
+    /// Index in `lines` of the sentence of each advice, in order.
+    pub advice_at: Vec<usize>,
 }
 
 fn cores(millis: u64) -> String {

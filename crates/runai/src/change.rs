@@ -4,7 +4,7 @@
 
 use std::io::{IsTerminal as _, Write};
 
-use api_types::{BatchAction, Workload, WorkloadBatch};
+use api_types::{BatchAction, Workload, WorkloadBatch, WorkloadPhase};
 
 use super::context::{Context, capitalised};
 use super::rows;
@@ -190,7 +190,7 @@ fn report_change(
     match answer {
         Ok(()) => {
             let (what, name) = (capitalised(change.noun.word()), &workload.name);
-            match without_effect(change.verb, &workload.phase) {
+            match without_effect(change.verb, workload.phase()) {
                 Some(why) => writeln!(out, "{what} {name} {why}; nothing was changed.")?,
                 None => writeln!(out, "{what} {name} {} successfully.", participle(change.verb))?,
             }
@@ -206,12 +206,17 @@ fn report_change(
 }
 
 /// The reason why a change has no effect on a workload in this phase; `None` if it has one.
-fn without_effect(verb: Verb, phase: &str) -> Option<&'static str> {
+fn without_effect(verb: Verb, phase: WorkloadPhase) -> Option<&'static str> {
     match (verb, phase) {
-        (Verb::Resume, "Pending" | "Initializing" | "Running" | "Degraded" | "Updating") => {
-            Some("is not suspended")
-        }
-        (Verb::Suspend, "Stopped") => Some("is suspended already"),
+        (
+            Verb::Resume,
+            WorkloadPhase::Pending
+            | WorkloadPhase::Initializing
+            | WorkloadPhase::Running
+            | WorkloadPhase::Degraded
+            | WorkloadPhase::Updating,
+        ) => Some("is not suspended"),
+        (Verb::Suspend, WorkloadPhase::Stopped) => Some("is suspended already"),
         _ => None,
     }
 }

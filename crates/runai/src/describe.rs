@@ -6,7 +6,7 @@ pub(super) mod training;
 
 use std::io::Write;
 
-use api_types::{FractionLimit, Gpu, KubernetesEvent, Millis, Pod, Time, Workload};
+use api_types::{FractionLimit, Gpu, KubernetesEvent, Millis, Pod, Time, Workload, WorkloadPhase};
 use client::{Client, WorkloadKind};
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use super::rows;
 use cli_kit::exit::Error;
 use cli_kit::local_time::exact;
 use cli_kit::output::columns;
-use cli_kit::table::{Table, age, ago};
+use cli_kit::table::{Table, age, ago, wrapped};
 use dialects::intent::{Describe, Dialect, OutputOptions, Section};
 pub(super) use sheet::Sheet;
 
@@ -147,11 +147,12 @@ impl Page<'_> {
         let workload = self.workload;
         let extras = &workload.additional_fields;
         let held = &workload.allocated_resources;
-        let status = if workload.phase == "Running" && rows::pending_pods(workload) > 0 {
-            "PENDING".to_owned()
-        } else {
-            rows::status_v1(workload).to_uppercase()
-        };
+        let status =
+            if workload.phase() == WorkloadPhase::Running && rows::pending_pods(workload) > 0 {
+                "PENDING".to_owned()
+            } else {
+                rows::status_v1(workload).to_uppercase()
+            };
         let requested = rows::gpus_requested(workload);
         let pods = workload.requested_pods;
         let count = |of: Option<u64>| of.unwrap_or(pods.number).to_string();
@@ -318,6 +319,10 @@ pub(super) async fn nodes(
             let taints: Vec<_> = node.taints.iter().map(ToString::to_string).collect();
             writeln!(out, "TAINTS: {}", taints.join(","))?;
         }
+        if !node.labels.is_empty() {
+            let labels = node.labels.iter().map(|(key, value)| format!("{key}={value}"));
+            writeln!(out, "LABELS: {}", labels.collect::<Vec<_>>().join(","))?;
+        }
         writeln!(out, "ROLE: <none>")?;
         writeln!(out, "CPU ALLOCATABLE: {}", units::format_millis(node.cpu_millis))?;
         writeln!(out, "CPU ALLOCATED: {}", units::format_millis(node.cpu_used_millis))?;
@@ -330,14 +335,16 @@ pub(super) async fn nodes(
         }
         if let Some(fractions) = &node.fractions {
             let api_types::FractionLimit { enforcement, mechanism, meaning, why, .. } = fractions;
-            writeln!(out, "GPU FRACTIONS: {enforcement} ({mechanism}): {meaning}")?;
+            let line = format!("GPU FRACTIONS: {enforcement} ({mechanism}): {meaning}");
+            writeln!(out, "{}", wrapped(&line))?;
             if let Some(why) = why {
-                writeln!(out, "               {why}")?;
+                writeln!(out, "{}", wrapped(&format!("    {why}")))?;
             }
             // Servers of earlier versions do not send it.
             if !fractions.time_slicing.is_empty() {
                 let (mode, meaning) = (&fractions.time_slicing, &fractions.time_slicing_meaning);
-                writeln!(out, "GPU TIME SLICING: {mode}: {meaning}")?;
+                let line = format!("GPU TIME SLICING: {mode}: {meaning}");
+                writeln!(out, "{}", wrapped(&line))?;
             }
         }
         writeln!(out, "\nNODE GPUs INFO")?;

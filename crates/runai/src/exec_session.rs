@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use api_types::{SessionEnd, TerminalSize, Workload};
+use api_types::{SessionEnd, TerminalSize, Workload, WorkloadPhase};
 use client::{Exec, ExecSession, Input, Printed, Receiver, Sender};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -335,10 +335,10 @@ fn refuse_unless_running(workload: &Workload) -> Result<(), Error> {
 /// Refuses a workload whose pods will not run again unless it is resumed.
 pub(super) fn refuse_ended(workload: &Workload) -> Result<(), Error> {
     let Workload { name, phase, .. } = workload;
-    let hint = match phase.as_str() {
-        "Completed" | "Failed" => "; `logs` shows what it wrote",
-        "Stopped" => "; `resume` queues it again",
-        "Deleting" => "",
+    let hint = match workload.phase() {
+        WorkloadPhase::Completed | WorkloadPhase::Failed => "; `logs` shows what it wrote",
+        WorkloadPhase::Stopped => "; `resume` queues it again",
+        WorkloadPhase::Deleting => "",
         _ => return Ok(()),
     };
     // Running pods may remain after the end, depending on the clean-up policy.

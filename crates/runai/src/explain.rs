@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use api_types::{Explanation, JobTraining, StartEstimate, Time};
+use api_types::{Advice, Diagnosis, Explanation, JobTraining, StartEstimate, Time};
 
 use super::context::{Context, now_ms};
 use super::describe::{self, training};
@@ -31,7 +31,7 @@ pub(super) async fn run(
         return how.data(&explanation, &[name], out);
     }
     let submitted = workload.additional_fields.command_line.as_deref();
-    for line in with_submissions(lines(&explanation), &explanation, submitted) {
+    for line in lines_with_submissions(&explanation, submitted) {
         // A command stays on one line, so that it can be pasted.
         let is_command = line.starts_with(COMMAND_INDENT);
         writeln!(out, "{}", if is_command { line } else { wrapped(&line) })?;
@@ -80,9 +80,14 @@ fn would_lose_work(since: Time, saved: Option<Time>, now_ms: u64) -> String {
 
 /// The lines of an explanation, the most important first.
 pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
+    lines_with_submissions(explanation, None)
+}
+
+/// The lines of an explanation of a workload that was submitted with these words, if they are
+/// known.
+fn lines_with_submissions(explanation: &Explanation, submitted: Option<&str>) -> Vec<String> {
     let Explanation {
         project_name,
-        phase,
         summary,
         pending_reasons,
         last_eviction,
@@ -94,11 +99,10 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
     // The summary names the failure, which a reason does not.
     let backs_off = matches!(&**pending_reasons, [one] if one.code == BACKING_OFF);
     // A workload with some places has a summary of its own beside the reasons of the others.
-    let waits = ["Pending", "Resuming"].contains(&phase.as_str()) && !pending_reasons.is_empty();
+    let waits = explanation.phase().waits() && !pending_reasons.is_empty();
     if !waits || backs_off {
         lines.push(summary.clone());
-        let others = pending_reasons.iter().filter(|reason| !summary.contains(&reason.message));
-        let others = others.filter(|_| !backs_off);
+        let others = explanation.further_reasons.iter().filter(|_| !backs_off);
         lines.extend(others.map(|reason| format!("  {} {}", reason.code, reason.message)));
     } else {
         lines.push(format!("{} waits:", explanation.workload_name));
@@ -126,33 +130,36 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
     if let Some(last) = last_eviction {
         lines.push(format!("Last time: {} {}", last.code, last.message));
     }
-    lines.extend(diagnosis.iter().flat_map(|diagnosis| diagnosis.lines.clone()));
+    let of_diagnosis = diagnosis.iter().flat_map(|diagnosis| {
+        with_submissions(diagnosis, &explanation.workload_name, project_name, submitted)
+    });
+    lines.extend(of_diagnosis);
     lines.extend(explanation.start_estimate.iter().map(may_start));
     lines
 }
 
-/// Adds the command to type below each advice that needs another submission.
+/// The lines of a diagnosis, with the command to type below each advice that needs another
+/// submission.
 fn with_submissions(
-    lines: Vec<String>,
-    explanation: &Explanation,
+    diagnosis: &Diagnosis,
+    workload: &str,
+    project: &str,
     submitted: Option<&str>,
 ) -> Vec<String> {
-    let Explanation { workload_name, project_name, diagnosis, .. } = explanation;
-    let advice = diagnosis.iter().flat_map(|diagnosis| &diagnosis.advice);
-    let with = |line: String| {
-        let said = advice.clone().find(|advice| line.strip_prefix("  ") == Some(&*advice.message));
-        let next = said
-            .filter(|advice| advice.commands.is_empty() && advice.ask.is_none())
-            .and_then(|advice| {
-                dialects::again(submitted?, project_name, &advice.kind, advice.to.as_deref())
-            });
-        let deletes =
-            next.as_ref().map(|_| format!("runai delete {workload_name} -p {project_name}"));
-        let commands = deletes.into_iter().chain(next);
-        let commands = commands.map(|command| format!("{COMMAND_INDENT}{command}"));
-        std::iter::once(line).chain(commands).collect::<Vec<_>>()
-    };
-    lines.into_iter().flat_map(with).collect()
+    let mut lines = Vec::new();
+    for (at, line) in (0_u32..).zip(&diagnosis.lines) {
+        lines.push(line.clone());
+        let advice = diagnosis.advice.iter().find(|advice| advice.line == Some(at));
+        let takes_another = |advice: &&Advice| advice.commands.is_empty() && advice.ask.is_none();
+        let next = advice.filter(takes_another).and_then(|advice| {
+            dialects::again(submitted?, project, &advice.kind, advice.to.as_deref())
+        });
+        let Some(next) = next else { continue };
+        for command in [format!("runai delete {workload} -p {project}"), next] {
+            lines.push(format!("{COMMAND_INDENT}{command}"));
+        }
+    }
+    lines
 }
 
 fn may_start(estimate: &StartEstimate) -> String {

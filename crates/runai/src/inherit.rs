@@ -5,6 +5,7 @@ use api_types as wire;
 use client::{Client, WorkloadKind};
 
 use cli_kit::exit::Error;
+use cli_kit::suggest;
 use dialects::intent::Submit;
 
 /// Ids of the template and the assets that a submission inherits.
@@ -29,7 +30,13 @@ pub(super) async fn by_id(
             rank(one.scope_type, one.project_id, one.department_id.as_deref(), project)
         };
         let all = all.into_iter().map(|one| one.meta).filter(|one| near(one).is_some());
-        let nearest = all.min_by_key(near).ok_or_else(|| missing("template", name, project))?;
+        let nearest = match all.min_by_key(near) {
+            Some(nearest) => nearest,
+            None => {
+                let known = client.template_names(kind).await?;
+                return Err(missing("template", name, project, &known));
+            }
+        };
         found.template = Some(nearest.id);
     }
     let mut assets = wire::AssetIds::default();
@@ -66,7 +73,13 @@ async fn asset(
         rank(one.scope, one.project_id, one.department_id.as_deref(), project)
     };
     let all = all.filter(|one| is_kind(one) && near(one).is_some());
-    all.min_by_key(near).ok_or_else(|| missing(&format!("{family} asset"), name, project))
+    match all.min_by_key(near) {
+        Some(nearest) => Ok(nearest),
+        None => {
+            let known = client.asset_names(family, &project.id).await?;
+            Err(missing(&format!("{family} asset"), name, project, &known))
+        }
+    }
 }
 
 /// True if two words differ only in case and dashes.
@@ -95,7 +108,8 @@ pub(super) fn rank(
     }
 }
 
-fn missing(what: &str, name: &str, project: &wire::Project) -> Error {
+fn missing(what: &str, name: &str, project: &wire::Project, known: &[String]) -> Error {
+    let hint = suggest::hint(name, known.iter().map(String::as_str));
     let (name, project) = (units::shown(name), units::shown(&project.name));
-    Error::NotFound(format!("no {what} `{name}` is visible to {project}"))
+    Error::NotFound(format!("no {what} `{name}` is visible to {project}{hint}"))
 }

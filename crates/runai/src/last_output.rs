@@ -1,7 +1,7 @@
 //! The last lines of the output of a failed run, for descriptions. Owns: the choice of the run, and
 //! the number of lines shown.
 
-use api_types::{Pod, Workload};
+use api_types::{Pod, Workload, WorkloadPhase};
 use client::Client;
 
 use super::rows;
@@ -86,8 +86,8 @@ fn failed_pod<'a>(workload: &Workload, pods: &'a [Pod]) -> Option<&'a Pod> {
 }
 
 fn state_of_failed(workload: &Workload) -> Option<&'static str> {
-    match workload.phase.as_str() {
-        "Failed" => Some("Failed"),
+    match workload.phase() {
+        WorkloadPhase::Failed => Some("Failed"),
         _ => rows::crash_loops(workload).then_some("CrashLoopBackOff"),
     }
 }

@@ -191,9 +191,9 @@ async fn run_alone(
         LocalCommand::Diagnose { shown, file } => {
             diagnostics::run(shown, file.as_deref(), context, out).await
         }
-        LocalCommand::Nothing { why, done: false } => Err(Error::Failed(why.to_owned())),
+        LocalCommand::Nothing { why, done: false } => Err(Error::Failed(why.into_owned())),
         LocalCommand::Nothing { why, done: true } => {
-            message::print_note(why);
+            message::print_note(&why);
             Ok(())
         }
         LocalCommand::Complete(shell) => cli_kit::complete::script(shell, "runai", out),

@@ -303,18 +303,19 @@ pub(super) async fn nodes(
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let nodes = how.order(named_nodes(names, context, out).await?, nodes_table)?;
+    let table = |nodes: &[NodeStatus]| nodes_table(nodes, how.is_wide());
+    let nodes = how.order(named_nodes(names, context, out).await?, table)?;
     let (nodes, rest) = page.of(nodes);
     if !how.shown.is_text() {
         return how.data(&nodes, &node_names(&nodes), out);
     }
-    let grouped = nodes_v1(&nodes);
+    let grouped = nodes_v1(&nodes, how.is_wide());
     let fits = how.is_wide() || columns().is_none_or(|columns| grouped.line_chars() <= columns);
     let text = match dialect {
         Dialect::V1 if fits && how.no_headers => grouped.headless().plain(),
         Dialect::V1 if fits => grouped.plain(),
-        Dialect::V1 => how.text(nodes_table(&nodes), Style::Plain, &NODES_DROPPED_FIRST),
-        Dialect::V2 => how.text(nodes_table(&nodes), Style::Ruled, &NODES_DROPPED_FIRST),
+        Dialect::V1 => how.text(table(&nodes), Style::Plain, &NODES_DROPPED_FIRST),
+        Dialect::V2 => how.text(table(&nodes), Style::Ruled, &NODES_DROPPED_FIRST),
     };
     out.write_all(text.as_bytes())?;
     tell_rest(page, nodes.len(), rest);
@@ -386,16 +387,25 @@ fn gpu_type(node: &NodeStatus) -> String {
     if node.gpu_used.is_empty() { "<none>".to_owned() } else { node.gpu_type.clone() }
 }
 
-pub(super) fn nodes_v1(nodes: &[NodeStatus]) -> Grouped {
-    let mut table = Grouped::new(&[
+/// The labels of a node in one cell.
+fn labels(node: &NodeStatus) -> String {
+    let labels: Vec<_> = node.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    if labels.is_empty() { "-".to_owned() } else { labels.join(",") }
+}
+
+pub(super) fn nodes_v1(nodes: &[NodeStatus], is_wide: bool) -> Grouped {
+    let groups: [(&str, &[&str]); 5] = [
         ("", &["NAME", "STATUS", "IP Address", "ROLE"]),
         ("CPU", &["ALLOCATABLE", "ALLOCATED"]),
         ("MEMORY", &["ALLOCATABLE", "ALLOCATED"]),
         ("GPU", &["TYPE", "ALLOCATABLE", "FREE"]),
-    ]);
+        ("", &["LABELS"]),
+    ];
+    let shown = if is_wide { groups.len() } else { groups.len() - 1 };
+    let mut table = Grouped::new(&groups[..shown]);
     for node in nodes {
         let cell = |text: &str| text.to_owned();
-        table.row([
+        let cells = [
             vec![node.name.clone(), node.conditions(), cell("-"), cell("<none>")],
             vec![units::format_millis(node.cpu_millis), units::format_millis(node.cpu_used_millis)],
             vec![
@@ -407,16 +417,20 @@ pub(super) fn nodes_v1(nodes: &[NodeStatus]) -> Grouped {
                 gpus_in_service(node).to_string(),
                 units::format_millis(gpus_free(node)),
             ],
-        ]);
+            vec![labels(node)],
+        ];
+        table.row(cells.into_iter().take(shown));
     }
     table
 }
 
-pub(super) fn nodes_table(nodes: &[NodeStatus]) -> Table {
-    let mut table =
-        Table::new(&["Name", "Node Pool", "GPU Type", "GPUs", "Allocated", "Free", "Status"]);
+pub(super) fn nodes_table(nodes: &[NodeStatus], is_wide: bool) -> Table {
+    let columns =
+        ["Name", "Node Pool", "GPU Type", "GPUs", "Allocated", "Free", "Status", "Labels"];
+    let shown = if is_wide { columns.len() } else { columns.len() - 1 };
+    let mut table = Table::new(&columns[..shown]);
     for node in nodes {
-        table.row([
+        let cells = [
             node.name.clone(),
             node.pool.clone(),
             gpu_type(node),
@@ -424,7 +438,9 @@ pub(super) fn nodes_table(nodes: &[NodeStatus]) -> Table {
             two_decimals(gpus_used(node)),
             two_decimals(gpus_free(node)),
             node.conditions(),
-        ]);
+            labels(node),
+        ];
+        table.cells(cells.into_iter().take(shown));
     }
     table
 }

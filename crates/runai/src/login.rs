@@ -161,7 +161,16 @@ async fn user(
         Err(client::Error::Api { code: 403, .. }) => {}
         other => return Ok(other.map(|_| first)?),
     }
-    let new_password = ask("This password was given out. A new one", new_password, true)?;
+    let is_silent = new_password.is_none() && !std::io::stdin().is_terminal();
+    let asked = ask("This password was given out. A new one", new_password, true);
+    let new_password = asked.map_err(|error| match error {
+        Error::Usage(_) if is_silent => Error::Usage(
+            "this password was given out and must be changed first: give the next one with \
+             --new-password"
+                .to_owned(),
+        ),
+        other => other,
+    })?;
     let change = UserChangePasswordRequest {
         current_password: password,
         new_password: new_password.clone(),

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use api_types::Workload;
+use api_types::{Workload, WorkloadPhase};
 use client::{LogPosition, LogStream};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -16,7 +16,13 @@ use cli_kit::message::print_note;
 use dialects::intent::Target;
 
 /// Phases without automatic restart.
-const OVER: [&str; 5] = ["Completed", "Failed", "Stopping", "Stopped", "Deleting"];
+const OVER: [WorkloadPhase; 5] = [
+    WorkloadPhase::Completed,
+    WorkloadPhase::Failed,
+    WorkloadPhase::Stopping,
+    WorkloadPhase::Stopped,
+    WorkloadPhase::Deleting,
+];
 /// Delay before the note that following continues.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
 /// Maximum interval between requests for the next run.
@@ -125,8 +131,8 @@ async fn begun_since(
 ) -> Result<Next, Error> {
     let client = &context.client;
     let over = match client.workload(id).await {
-        Ok(workload) if workload.phase == "Pending" => return Ok(Next::NotYet),
-        Ok(workload) => rows::rests(&workload) || OVER.contains(&&*workload.phase),
+        Ok(workload) if workload.phase() == WorkloadPhase::Pending => return Ok(Next::NotYet),
+        Ok(workload) => rows::rests(&workload) || OVER.contains(&workload.phase()),
         Err(client::Error::Api { code: 404, .. }) => return Ok(Next::Never),
         Err(error) => return Err(error.into()),
     };

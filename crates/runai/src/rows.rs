@@ -1,6 +1,6 @@
 //! A workload as cells of the published tables. Owns the words and the order of both lists.
 
-use api_types::{GpuRequestType, Workload, WorkloadExtras};
+use api_types::{GpuRequestType, Workload, WorkloadExtras, WorkloadPhase};
 
 use cli_kit::table::{Table, age, two_decimals};
 use dialects::intent::{Framework, Noun};
@@ -133,18 +133,20 @@ const IMAGE_PULL: &str = "E209";
 const PLACES_KEPT: &str = "P309";
 
 fn rank(workload: &Workload) -> u8 {
-    match workload.phase.as_str() {
-        "Running" | "Degraded" => 0,
-        "Initializing" | "Updating" | "Stopping" | "Deleting" | "Terminating" => 1,
-        "Pending" | "Creating" | "Resuming" => PENDING,
-        "Stopped" => 3,
-        _ => 4,
+    use WorkloadPhase as P;
+    match workload.phase() {
+        P::Running | P::Degraded => 0,
+        P::Initializing | P::Updating | P::Stopping | P::Deleting | P::Terminating => 1,
+        P::Pending | P::Creating | P::Resuming => PENDING,
+        P::Stopped => 3,
+        P::Completed | P::Failed | P::Unknown => 4,
     }
 }
 
 /// True if its command has failed and is restarted after a delay.
 pub(super) fn crash_loops(workload: &Workload) -> bool {
-    let waits = matches!(workload.phase.as_str(), "Pending" | "Initializing");
+    let phases = [WorkloadPhase::Pending, WorkloadPhase::Initializing];
+    let waits = phases.contains(&workload.phase());
     waits && workload.additional_fields.pods.crash_looping > 0
 }
 
@@ -160,16 +162,17 @@ pub(super) fn status_v2(workload: &Workload) -> &str {
 pub(super) fn status_v1(workload: &Workload) -> &str {
     let WorkloadExtras { last_eviction, .. } = &workload.additional_fields;
     let timed_out = last_eviction.as_ref().is_some_and(|last| last.code == TIME_LIMIT);
-    match workload.phase.as_str() {
-        "Creating" | "Resuming" => "Pending",
+    use WorkloadPhase as P;
+    match workload.phase() {
+        P::Creating | P::Resuming => "Pending",
         _ if crash_loops(workload) => CRASH_LOOP,
-        "Initializing" if has_reason(workload, PLACES_KEPT) => "Pending",
-        "Initializing" => image_pull(workload).unwrap_or("ContainerCreating"),
-        "Stopping" | "Deleting" => "Terminating",
-        "Stopped" if timed_out => "TimedOut",
-        "Stopped" => "Suspended",
-        "Completed" => "Succeeded",
-        other => other,
+        P::Initializing if has_reason(workload, PLACES_KEPT) => "Pending",
+        P::Initializing => image_pull(workload).unwrap_or("ContainerCreating"),
+        P::Stopping | P::Deleting => "Terminating",
+        P::Stopped if timed_out => "TimedOut",
+        P::Stopped => "Suspended",
+        P::Completed => "Succeeded",
+        _ => &workload.phase,
     }
 }
 
@@ -183,7 +186,7 @@ pub(super) fn has_status_v1(workload: &Workload, statuses: &[String]) -> bool {
 
 /// Kubernetes status of a workload whose image cannot be pulled; `None` for any other.
 fn image_pull(workload: &Workload) -> Option<&'static str> {
-    let fails = workload.phase == "Initializing" && has_reason(workload, IMAGE_PULL);
+    let fails = workload.phase() == WorkloadPhase::Initializing && has_reason(workload, IMAGE_PULL);
     fails.then_some("ImagePullBackOff")
 }
 
@@ -255,7 +258,9 @@ pub(super) fn is_a(workload: &Workload, noun: Noun) -> bool {
 
 /// True if an inference has no replica because it has no requests.
 pub(super) fn rests(workload: &Workload) -> bool {
-    workload.kind == "Inference" && workload.phase == "Running" && workload.running_pods == 0
+    workload.kind == "Inference"
+        && workload.phase() == WorkloadPhase::Running
+        && workload.running_pods == 0
 }
 
 /// Node of the pods: empty, a name, or a text for several nodes.
@@ -284,7 +289,7 @@ pub(super) fn gpus_requested(workload: &Workload) -> String {
 
 pub(super) fn gpus_v1(workload: &Workload) -> String {
     let held = workload.allocated_resources.gpu;
-    let ended = matches!(workload.phase.as_str(), "Completed" | "Failed");
+    let ended = workload.phase().is_over();
     let requested = gpus_requested(workload);
     if ended && held.0 == 0 { format!("- ({requested})") } else { format!("{held} ({requested})") }
 }

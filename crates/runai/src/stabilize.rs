@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use api_types::{self as wire, ChangeKind};
+use api_types::{self as wire, ChangeKind, WorkloadPhase};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::context::Context;
@@ -47,9 +47,12 @@ pub(super) async fn wait_until_stable(id: &str, context: &Context) -> Result<(),
 }
 
 fn is_stable(workload: &wire::Workload) -> bool {
-    match workload.phase.as_str() {
-        "Running" | "Completed" | "Failed" | "Stopped" => true,
-        "Pending" => {
+    match workload.phase() {
+        WorkloadPhase::Running
+        | WorkloadPhase::Completed
+        | WorkloadPhase::Failed
+        | WorkloadPhase::Stopped => true,
+        WorkloadPhase::Pending => {
             let extras = &workload.additional_fields;
             !extras.reserved && !extras.pending_reasons.is_empty()
         }
@@ -146,5 +149,6 @@ where
 fn in_transition(workload: &wire::Workload) -> bool {
     let extras = &workload.additional_fields;
     let moving = extras.pods.starting + extras.pods.terminating + extras.pods.reserved > 0;
-    moving || matches!(workload.phase.as_str(), "Initializing" | "Stopping" | "Resuming")
+    let phases = [WorkloadPhase::Initializing, WorkloadPhase::Stopping, WorkloadPhase::Resuming];
+    moving || phases.contains(&workload.phase())
 }

@@ -133,7 +133,8 @@ pub(super) async fn update(
         _ => (WorkloadKind::Training, "training"),
     };
     let change = dialects::change(&update);
-    let changed = context.client.update(kind, &there.id, &change).await?;
+    let changed = context.client.update(kind, &there.id, &change).await;
+    let changed = changed.map_err(|error| with_flags(error, Dialect::V2))?;
     writeln!(out, "Updating {word} {}...", changed.name)?;
     out.flush()?;
     if let Some(notice) = context.client.notice() {
@@ -212,8 +213,25 @@ impl<'a> ResolvedSubmission<'a> {
     }
 
     async fn create(&self, context: &Context) -> Result<wire::TypedWorkload, Error> {
-        let create = async |name: &str| context.client.create(self.kind, &self.request(name)).await;
+        let create = async |name: &str| {
+            let created = context.client.create(self.kind, &self.request(name)).await;
+            created.map_err(|error| with_flags(error, self.submit.dialect))
+        };
         create_named(&self.submit.name, self.project, context, create).await
+    }
+}
+
+/// The error with the flag that was typed in place of the field of the request.
+fn with_flags(error: client::Error, dialect: Dialect) -> client::Error {
+    match error {
+        client::Error::Api { code, message, details: Some(details) } => {
+            let field = details.strip_prefix("field: ");
+            match field.and_then(|field| dialects::in_flags(&message, field, dialect)) {
+                Some(message) => client::Error::Api { code, message, details: None },
+                None => client::Error::Api { code, message, details: Some(details) },
+            }
+        }
+        other => other,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use api_types::{MetricsResponse, NodeStatus, Time, Workload};
+use api_types::{MetricsResponse, NodeStatus, Time, Workload, WorkloadPhase};
 use client::Client;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -325,7 +325,8 @@ pub(super) async fn jobs(
     } else {
         context.workloads().await?
     };
-    found.retain(|workload| ["Running", "Degraded", "Updating"].contains(&workload.phase.as_str()));
+    let runs = [WorkloadPhase::Running, WorkloadPhase::Degraded, WorkloadPhase::Updating];
+    found.retain(|workload| runs.contains(&workload.phase()));
     let held = |workload: &Workload| workload.allocated_resources.gpu;
     found.sort_by(|a, b| held(b).cmp(&held(a)).then_with(|| a.name.cmp(&b.name)));
     let mut all = Vec::new();

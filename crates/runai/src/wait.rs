@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use api_types::Workload;
+use api_types::{Workload, WorkloadPhase};
 use tokio::time::{Instant, timeout_at};
 
 use super::context::Context;
@@ -129,7 +129,9 @@ pub(super) async fn to_run(
         let workload = context.client.workload(id).await?;
         let Workload { name, project_name, phase, additional_fields, .. } = &workload;
         match reached(&workload, WaitCondition::Running) {
-            Some(Ok(())) if phase == "Running" => return Ok(Some(workload)),
+            Some(Ok(())) if workload.phase() == WorkloadPhase::Running => {
+                return Ok(Some(workload));
+            }
             Some(Ok(())) => {
                 print_note(&format!(
                     "{name} has ended already; `runai logs {name} -p {project_name}` shows what it \
@@ -163,11 +165,13 @@ pub(super) fn reached(workload: &Workload, until: WaitCondition) -> Option<Resul
         let exit = exit.map(|exit| format!(": {exit}")).unwrap_or_default();
         Some(Err(Error::Failed(format!("{} {why}{exit}", workload.name))))
     };
-    match (until, workload.phase.as_str()) {
-        (WaitCondition::Running, "Running")
-        | (WaitCondition::Running | WaitCondition::Ended, "Completed") => Some(Ok(())),
-        (WaitCondition::Running | WaitCondition::Ended, "Failed") => over("has failed"),
-        (WaitCondition::Running | WaitCondition::Ended, "Stopped") => {
+    match (until, workload.phase()) {
+        (WaitCondition::Running, WorkloadPhase::Running)
+        | (WaitCondition::Running | WaitCondition::Ended, WorkloadPhase::Completed) => Some(Ok(())),
+        (WaitCondition::Running | WaitCondition::Ended, WorkloadPhase::Failed) => {
+            over("has failed")
+        }
+        (WaitCondition::Running | WaitCondition::Ended, WorkloadPhase::Stopped) => {
             over("was suspended; `resume` queues it again")
         }
         _ => None,

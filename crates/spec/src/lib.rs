@@ -21,6 +21,7 @@ mod pods;
 mod pool;
 mod pool_fractions;
 mod priority;
+mod rescale;
 mod run;
 mod serving;
 mod time_slicing;
@@ -45,7 +46,7 @@ pub use group::Group;
 pub use invalid::Invalid;
 pub use kind::WorkloadKind;
 pub use node::{Instance, NodeGiven, NodeGpu, NodeSpec, Scheduling, taint_keys, taints};
-pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
+pub use org::{NodeTypes, Rank, Rules, Share, ShareChange, SummedQuotas};
 pub use past::WorkloadPast;
 pub use pods::{
     CONFIG_MAP, CleanPods, Colocation, DistributedSpec, Framework, LEADER, MASTER,

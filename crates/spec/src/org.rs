@@ -153,9 +153,45 @@ pub struct ShareChange {
     /// Minimum runtime before another project may reclaim from it, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reclaim_min_runtime_ms: Option<u64>,
+    /// Quotas that are not set any more, in a change.
+    #[serde(skip_serializing_if = "SummedQuotas::is_none")]
+    pub summed: SummedQuotas,
+}
+
+/// Quotas of a department that are the sums of those of its projects.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SummedQuotas {
+    /// GPUs.
+    pub gpu: bool,
+    /// CPU.
+    pub cpu: bool,
+    /// Memory.
+    pub memory: bool,
+}
+
+impl SummedQuotas {
+    /// True if there are none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl ShareChange {
+    /// A share with the quotas that this change does not set any more as in `usual`.
+    #[must_use]
+    pub fn unset(&self, share: Share, usual: Share) -> Share {
+        let SummedQuotas { gpu, cpu, memory } = self.summed;
+        let of = |is_unset: bool| if is_unset { usual } else { share };
+        Share {
+            gpu_quota_millis: of(gpu).gpu_quota_millis,
+            cpu_quota_millis: of(cpu).cpu_quota_millis,
+            memory_quota_bytes: of(memory).memory_quota_bytes,
+            ..share
+        }
+    }
+
     /// Applies this change to a share.
     #[must_use]
     pub fn made_to(&self, share: Share) -> Share {
@@ -178,12 +214,15 @@ impl ShareChange {
     /// This change followed by another, which wins where both set a field.
     #[must_use]
     pub fn and(self, then: Self) -> Self {
+        let SummedQuotas { gpu, cpu, memory } = then.summed;
         Self {
-            gpu_quota_millis: then.gpu_quota_millis.or(self.gpu_quota_millis),
+            gpu_quota_millis: then.gpu_quota_millis.or(self.gpu_quota_millis.filter(|_| !gpu)),
             gpu_limit_millis: then.gpu_limit_millis.or(self.gpu_limit_millis),
             over_quota_weight: then.over_quota_weight.or(self.over_quota_weight),
-            cpu_quota_millis: then.cpu_quota_millis.or(self.cpu_quota_millis),
-            memory_quota_bytes: then.memory_quota_bytes.or(self.memory_quota_bytes),
+            cpu_quota_millis: then.cpu_quota_millis.or(self.cpu_quota_millis.filter(|_| !cpu)),
+            memory_quota_bytes: then
+                .memory_quota_bytes
+                .or(self.memory_quota_bytes.filter(|_| !memory)),
             cpu_limit_millis: then.cpu_limit_millis.or(self.cpu_limit_millis),
             memory_limit_bytes: then.memory_limit_bytes.or(self.memory_limit_bytes),
             cpu_weight: then.cpu_weight.or(self.cpu_weight),
@@ -191,6 +230,7 @@ impl ShareChange {
             rank: then.rank.or(self.rank),
             preempt_min_runtime_ms: then.preempt_min_runtime_ms.or(self.preempt_min_runtime_ms),
             reclaim_min_runtime_ms: then.reclaim_min_runtime_ms.or(self.reclaim_min_runtime_ms),
+            summed: SummedQuotas::default(),
         }
     }
 }

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::WorkloadSpec;
 use crate::invalid::Invalid;
 use wire::{AudienceWire, target, tool};
 
@@ -227,43 +226,10 @@ impl Serving {
         }
     }
 
-    /// These settings with the autoscaling of others: no replica sees a difference.
-    fn with_scaling_of(&self, other: &Self) -> Self {
-        Self {
-            scaling: other.scaling.clone(),
-            concurrency_max: other.concurrency_max,
-            ..self.clone()
-        }
-    }
-
     /// Number of replicas that a revision begins with when the one before it has `now`.
     #[must_use]
     pub fn begin_with(&self, now: u32) -> u32 {
         let scaling = &self.scaling;
         now.max(scaling.replicas_initial).clamp(scaling.replicas_min, scaling.replicas_max)
-    }
-}
-
-impl WorkloadSpec {
-    /// This specification with the autoscaling of another.
-    #[must_use]
-    pub fn with_scaling_of(&self, other: &Self) -> Self {
-        let both = self.serving.as_ref().zip(other.serving.as_ref());
-        let serving = both.map(|(own, other)| own.with_scaling_of(other));
-        Self { serving: serving.or_else(|| self.serving.clone()), ..self.clone() }
-    }
-
-    /// This specification of an inference after a change to `changed`, if its replicas can stay:
-    /// the two differ in the autoscaling alone, and in values that no change of an inference sets.
-    #[must_use]
-    pub fn rescaled(&self, changed: &Self) -> Option<Self> {
-        let mut changed = changed.clone();
-        changed.name.clone_from(&self.name);
-        changed.submitted_by.clone_from(&self.submitted_by);
-        changed.submitter_id.clone_from(&self.submitter_id);
-        changed.revision = self.revision;
-        (changed.pods.pods, changed.pods.pods_min) = (self.pods.pods, self.pods.pods_min);
-        let rescaled = self.with_scaling_of(&changed);
-        (rescaled == changed).then_some(rescaled)
     }
 }

@@ -11,6 +11,7 @@ export interface Advice {
   commands?: Array<string>;
   disturbs: number;
   kind: string;
+  line?: number | null;
   message: string;
   node?: string | null;
   raises?: Array<Raise>;
@@ -191,6 +192,7 @@ export interface Explanation {
   diagnosis?: Diagnosis | null;
   events: Array<LiveEvent>;
   fractions?: FractionLimit | null;
+  furtherReasons?: Array<Reason>;
   lastEviction?: Reason | null;
   pendingReasons: Array<Reason>;
   phase: string;
@@ -510,6 +512,7 @@ export type ResourceKind = "gpu" | "cpu" | "memory";
 
 export interface ResourceShare {
   deserved?: number | null;
+  deservedFromProjects?: boolean | null;
   limit?: number | null;
   overQuotaWeight?: number | null;
 }
@@ -525,6 +528,7 @@ export interface Resources {
 
 export interface ResourcesMemory {
   deserved?: number | null;
+  deservedFromProjects?: boolean | null;
   limit?: number | null;
   overQuotaWeight?: number | null;
   units: Units;

@@ -21,6 +21,7 @@ use spec::ShareChange;
 use view::{OrgUnit, Scope, SharedMap, View};
 
 use super::org_units::{self, Unit};
+use super::workload_kinds::pools_exist;
 use crate::ApiState;
 
 /// The routes of departments.
@@ -83,6 +84,9 @@ async fn create(
     caller.must(Create, Resource::Department, Scope::Cluster)?;
     state.check_cluster(request.cluster_id.as_deref())?;
     let spec = convert::department_creation(request)?;
+    if let Some(names) = &spec.default_pools {
+        pools_exist(&state.control.view(), "defaultNodePools", names)?;
+    }
     let made = state.asked_by(&caller).create_department(&caller.subject, spec).await?;
     Ok(Created(org_units::shown(&state, &*made)))
 }

@@ -20,6 +20,7 @@ use units::Instant;
 use utoipa::openapi::schema::Type;
 use view::Scope;
 
+use super::nodes::in_natural_order;
 use super::workload_kinds;
 use crate::ApiState;
 use crate::what_if;
@@ -72,7 +73,10 @@ pub(super) async fn status(FromState(state): FromState<ApiState>) -> Json<Status
         event_seq: view.event_seq,
         gpus: Millis(view.capacity.gpu_millis),
         gpus_allocated: Millis(used),
-        nodes: view.nodes.iter().map(|node| convert::node_status(node, &context)).collect(),
+        nodes: in_natural_order(&view.nodes)
+            .into_iter()
+            .map(|node| convert::node_status(node, &context))
+            .collect(),
         projects: view.projects.len() as u64,
         workloads: view.workloads.len() as u64 + view.archived_count(),
     })
@@ -123,6 +127,24 @@ pub(super) async fn foretell(
     state: &ApiState,
     asked: Vec<sim::what_if::Asked>,
 ) -> Result<WouldHappen, ApiError> {
+    let (as_of, came) = foretold(state, asked).await?;
+    Ok(what_if::shown(as_of, &came))
+}
+
+/// The decisions that requests would lead to, and the time of the state that they were predicted
+/// from.
+pub(crate) async fn predicted(
+    state: &ApiState,
+    asked: Vec<sim::what_if::Asked>,
+) -> Result<(units::Instant, Vec<sim::Decision>), ApiError> {
+    foretold(state, asked).await.map(|(as_of, came)| (as_of, came.decisions))
+}
+
+/// The predicted effect of requests, and the time of the state that they were predicted from.
+async fn foretold(
+    state: &ApiState,
+    asked: Vec<sim::what_if::Asked>,
+) -> Result<(units::Instant, sim::what_if::WouldHappen), ApiError> {
     let turn = state.forecasting.clone().acquire_owned().await.map_err(ApiError::internal)?;
     let mut stored = state.control.stored_state().await?;
     let lookups = what_if::lookups(&asked, &stored);

@@ -13,6 +13,7 @@ use http_kit::{ApiError, parameters, unknown_word};
 use records::EventFilter;
 use view::{Scope, WorkloadView};
 
+use crate::repair_advice::repairs;
 use crate::{ApiState, forecast};
 
 /// Most events an explanation tells.
@@ -106,7 +107,14 @@ pub(super) async fn explain(
         false => None,
     };
     let may = |requirement: Requirement<'_>| may(&caller, requirement);
-    let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, &view, now, &may));
+    let further = match &found {
+        Some(_) => {
+            let may = caller.may(Action::Update, Resource::Nodes, Scope::Tenant);
+            repairs(&state, may, view.clone(), workload.clone()).await?
+        }
+        None => Vec::new(),
+    };
+    let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, &view, now, &may, further));
     let estimate = match parts.contains(&ExplanationPart::Estimate) {
         true => forecast::start_estimate(&state, &workload).await?,
         false => None,

@@ -26,6 +26,8 @@ mod v2;
 mod workload_kinds;
 mod workloads;
 
+pub(crate) use elastane_ext::predicted;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 

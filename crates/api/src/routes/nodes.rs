@@ -1,5 +1,7 @@
 //! Nodes: their list, their settings, and drills with simulated ones.
 
+use std::sync::Arc;
+
 use access::{Caller, Route, Where};
 use api_types::{CountResponse, Gpus, Node, NodeLabels, NodePatch, Nodes, SimulatedNode};
 use auth::Action::{Read, Update};
@@ -9,10 +11,12 @@ use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery, NoContent, QueryParameters};
 use orchestrator::NodeChange;
+use spec::Scheduling;
 use view::{GpuView, NodeView, Scope, View};
 
 use crate::ApiState;
-use crate::quota_effects::{Forced, PoolEdit, QuotaEffects, labels_after, of_pools};
+use crate::drain_effects::Drain;
+use crate::quota_effects::{Forced, PoolEdit, QuotaEffects, agreed, labels_after, of_pools};
 
 pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
     let of_cluster = "/api/v1/clusters/{clusterUuid}/nodes/count";
@@ -55,7 +59,7 @@ async fn nodes(
     query: ListQuery,
 ) -> Result<Json<Nodes>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
-    let rows = query.matching(view.nodes.iter().map(AsRef::as_ref), context.now)?;
+    let rows = query.matching(in_natural_order(&view.nodes).into_iter(), context.now)?;
     let (page, _) = query.page(rows);
     let nodes = page.into_iter().map(|row| convert::node(row, &context)).collect();
     Ok(Json(Nodes { nodes }))
@@ -92,6 +96,30 @@ async fn count_nodes_of(
     count_nodes(state, query).await
 }
 
+/// Nodes by name: runs of digits compare as numbers, so `node-2` comes before `node-10`.
+pub(super) fn in_natural_order(nodes: &[Arc<NodeView>]) -> Vec<&NodeView> {
+    let mut nodes: Vec<&NodeView> = nodes.iter().map(AsRef::as_ref).collect();
+    nodes.sort_by_cached_key(|node| natural(&node.name));
+    nodes
+}
+
+/// Parts of a name in turn: text, and the number that follows it. Numbers compare by the count of
+/// their digits first.
+fn natural(name: &str) -> Vec<(&str, usize, &str)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let (text, after) =
+            rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
+        let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        let (digits, after) = after.split_at(end);
+        let number = digits.trim_start_matches('0');
+        parts.push((text, number.len(), number));
+        rest = after;
+    }
+    parts
+}
+
 /// Replaces all labels of a node beside its built-in ones.
 async fn label_node(
     FromState(state): FromState<ApiState>,
@@ -102,9 +130,7 @@ async fn label_node(
 ) -> Result<Json<Node>, ApiError> {
     let labels = request.labels.into_iter().map(|(key, value)| (key, Some(value))).collect();
     let change = NodeChange { labels, replaces_labels: true, ..NodeChange::default() };
-    of_change(&state.control.view(), &name, &change).check(force.has("force"))?;
-    state.asked_by(&caller).change_node(&caller.subject, &name, change).await?;
-    shown(&state, &name)
+    save(&state, &caller, &name, (change, force.has("force"))).await
 }
 
 /// Labels, taints, and whether new pods may come.
@@ -116,9 +142,27 @@ async fn change_node(
     Body(patch): Body<NodePatch>,
 ) -> Result<Json<Node>, ApiError> {
     let change = convert::node_change(patch);
-    of_change(&state.control.view(), &name, &change).check(force.has("force"))?;
-    state.asked_by(&caller).change_node(&caller.subject, &name, change).await?;
-    shown(&state, &name)
+    save(&state, &caller, &name, (change, force.has("force"))).await
+}
+
+async fn save(
+    state: &ApiState,
+    caller: &Caller,
+    name: &str,
+    (change, forced): (NodeChange, bool),
+) -> Result<Json<Node>, ApiError> {
+    let drain = match change.scheduling {
+        Some(Scheduling::Draining) if !forced => Some(Drain::considered(state, name).await?),
+        _ => None,
+    };
+    let (node, considered) = (name.to_owned(), change.clone());
+    let effects = move |view: &View| {
+        let of_labels = of_change(view, &node, &considered);
+        drain.iter().fold(of_labels, |all, drain| all.and(drain.as_of(view)))
+    };
+    let control = agreed(state.asked_by(caller), forced, effects);
+    control.change_node(&caller.subject, name, change).await?;
+    shown(state, name)
 }
 
 /// The effects of a change of a node on quotas; empty if there is no such node.
@@ -181,4 +225,18 @@ async fn heal_gpu(
 fn number(text: &str) -> Result<u32, ApiError> {
     let why = || format!("`{}` is not the number of a GPU; 0 or more", units::shown(text));
     text.parse().map_err(|_| ApiError::field("gpu", why()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_names_compare_as_numbers() {
+        let sorted = ["a", "a-2", "a-02-b", "a-10", "b", "gpu1x9", "gpu1x10", "gpu02x1"];
+        let mut names = sorted;
+        names.reverse();
+        names.sort_by_cached_key(|name| natural(name));
+        assert_eq!(names, sorted);
+    }
 }

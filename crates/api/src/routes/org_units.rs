@@ -15,9 +15,10 @@ use orchestrator::OrgChange;
 use spec::ShareChange;
 use view::{OrgUnit, Scope, SharedMap, View};
 
+use super::workload_kinds::pools_exist;
 use crate::ApiState;
 use crate::limit_permissions::check_bounds;
-use crate::quota_effects::{Forced, of_shares};
+use crate::quota_effects::{Forced, QuotaEffects, agreed, of_shares};
 
 /// Departments or projects.
 pub(super) trait Unit: Sized + Send + Sync + 'static {
@@ -135,9 +136,20 @@ async fn save<U: Unit>(
     (change, forced): (OrgChange, bool),
 ) -> Result<U::Shown, ApiError> {
     check_bounds(caller, (U::NAME, U::RESOURCE), (now.unit(), now.around()), &change)?;
-    of_shares(now.unit(), &change).check(forced)?;
-    let (control, by) = (state.asked_by(caller), &caller.subject);
-    let saved = U::change(&control, by, now.unit().id, change).await?;
+    if let Some(names) = &change.default_pools {
+        pools_exist(&state.control.view(), "defaultNodePools", names)?;
+    }
+    if U::RESOURCE == Resource::Project && change.shares.values().any(|one| !one.summed.is_none()) {
+        let why = "has no projects below it: only the quota of a department can be their sum";
+        return Err(ApiError::field("deservedFromProjects", why));
+    }
+    let (id, by, considered) = (now.unit().id, &caller.subject, change.clone());
+    let effects = move |view: &View| {
+        let unit = U::all(view).get(&id);
+        unit.map_or_else(QuotaEffects::default, |unit| of_shares(unit.unit(), &considered))
+    };
+    let control = agreed(state.asked_by(caller), forced, effects);
+    let saved = U::change(&control, by, id, change).await?;
     Ok(shown(state, &*saved))
 }
 

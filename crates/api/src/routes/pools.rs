@@ -13,7 +13,7 @@ use http_kit::{ApiError, Body, Created, ListQuery, NoContent, QueryParameters};
 use view::{PoolView, View};
 
 use crate::ApiState;
-use crate::quota_effects::{Forced, PoolEdit, of_pools};
+use crate::quota_effects::{Forced, PoolEdit, QuotaEffects, agreed, of_pools};
 
 /// The routes of node pools.
 pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
@@ -81,11 +81,12 @@ async fn create(
 ) -> Result<Created<Nodepool>, ApiError> {
     state.check_cluster(request.cluster_id.as_deref())?;
     let label = (request.label_key.clone(), request.label_value.clone());
-    let edit = PoolEdit::Create { name: &request.name, label: &label };
-    let effects = of_pools(&state.control.view(), edit);
+    let name = request.name.clone();
     let spec = convert::pool_creation(request)?;
-    effects.check(force.has("force"))?;
-    let made = state.asked_by(&caller).create_pool(&caller.subject, spec).await?;
+    let effects =
+        move |view: &View| of_pools(view, PoolEdit::Create { name: &name, label: &label });
+    let control = agreed(state.asked_by(&caller), force.has("force"), effects);
+    let made = control.create_pool(&caller.subject, spec).await?;
     Ok(Created(shown(&state, &made.id)?))
 }
 
@@ -118,12 +119,19 @@ async fn save(
 ) -> Result<Json<Nodepool>, ApiError> {
     let change = convert::pool_change(request, replaces_all)?;
     let view = state.control.view();
-    if let Some((key, value)) = &find(&view, id)?.settings.label {
-        let key = change.label_key.as_ref().unwrap_or(key).clone();
-        let label = (key, change.label_value.as_ref().unwrap_or(value).clone());
-        of_pools(&view, PoolEdit::Relabel { id, label: &label }).check(forced)?;
-    }
-    state.asked_by(caller).update_pool(&caller.subject, id, change).await?;
+    find(&view, id)?;
+    let (pool, key, value) = (id.to_owned(), change.label_key.clone(), change.label_value.clone());
+    let effects = move |view: &View| {
+        let there = view.pools.iter().find(|one| one.id == pool);
+        let label = there.and_then(|one| one.settings.label.clone()).map(|(own_key, own_value)| {
+            (key.clone().unwrap_or(own_key), value.clone().unwrap_or(own_value))
+        });
+        label.map_or_else(QuotaEffects::default, |label| {
+            of_pools(view, PoolEdit::Relabel { id: &pool, label: &label })
+        })
+    };
+    let control = agreed(state.asked_by(caller), forced, effects);
+    control.update_pool(&caller.subject, id, change).await?;
     Ok(Json(shown(state, id)?))
 }
 
@@ -133,8 +141,9 @@ async fn delete(
     Path(id): Path<String>,
     force: QueryParameters<Forced>,
 ) -> Result<NoContent, ApiError> {
-    let effects = of_pools(&state.control.view(), PoolEdit::Delete { id: &id });
-    effects.check(force.has("force"))?;
-    state.asked_by(&caller).delete_pool(&caller.subject, &id).await?;
+    let pool = id.clone();
+    let effects = move |view: &View| of_pools(view, PoolEdit::Delete { id: &pool });
+    let control = agreed(state.asked_by(&caller), force.has("force"), effects);
+    control.delete_pool(&caller.subject, &id).await?;
     Ok(NoContent)
 }

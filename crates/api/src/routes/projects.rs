@@ -20,6 +20,7 @@ use spec::ShareChange;
 use view::{OrgUnit, ProjectView, Scope, SharedMap, View};
 
 use super::org_units::{self, Unit};
+use super::workload_kinds::pools_exist;
 use crate::ApiState;
 
 /// The routes of projects.
@@ -86,6 +87,9 @@ async fn create(
     let parent = convert::parent(request.parent_id.as_deref(), &state.control.view().departments)?;
     caller.must(Create, Resource::Project, Scope::Department(parent))?;
     let spec = convert::creation(request)?;
+    if let Some(names) = &spec.default_pools {
+        pools_exist(&state.control.view(), "defaultNodePools", names)?;
+    }
     let made = state.asked_by(&caller).create_project(&caller.subject, parent, spec).await?;
     Ok(Created(org_units::shown(&state, &*made)))
 }

@@ -1,4 +1,4 @@
-//! The effects of a change on quotas, before it is made.
+//! The effects of a change on quotas and workloads, before it is made.
 
 use access::Caller;
 use api_types::{LabelsOf, PoolLabel, QuotaChange, QuotaEffects, SharesOf};
@@ -12,6 +12,7 @@ use view::{OrgUnit, Scope, View};
 
 use super::nodes::of_change;
 use crate::ApiState;
+use crate::drain_effects::Drain;
 use crate::quota_effects::{PoolEdit, of_pools, of_shares};
 
 /// Answers a change that is considered with its effects. Changes nothing.
@@ -39,6 +40,14 @@ pub(super) async fn shown(
                 .ok_or_else(|| ApiError::no_such("node", &name))?;
             of_change(&view, &name, &NodeChange { labels, ..NodeChange::default() })
         }
+        Change::Drain(name) => {
+            caller.must(Update, Resource::Nodes, Scope::Tenant)?;
+            view.nodes
+                .iter()
+                .find(|node| node.name == name)
+                .ok_or_else(|| ApiError::no_such("node", &name))?;
+            Drain::considered(&state, &name).await?.effects()
+        }
         Change::Project(asked) => {
             let found = number(&asked).and_then(|id| view.projects.get(&id));
             let project = found.ok_or_else(|| ApiError::no_such("project", &asked.id))?;
@@ -59,17 +68,26 @@ enum Change {
     Create(PoolLabel),
     Delete(String),
     Node(LabelsOf),
+    Drain(String),
     Project(SharesOf),
     Department(SharesOf),
 }
 
 /// The one change of a body.
 fn only(asked: QuotaChange) -> Result<Change, ApiError> {
-    let QuotaChange { create_node_pool, delete_node_pool, label_node, project, department } = asked;
+    let QuotaChange {
+        create_node_pool,
+        delete_node_pool,
+        label_node,
+        drain_node,
+        project,
+        department,
+    } = asked;
     let all = [
         create_node_pool.map(Change::Create),
         delete_node_pool.map(Change::Delete),
         label_node.map(Change::Node),
+        drain_node.map(Change::Drain),
         project.map(Change::Project),
         department.map(Change::Department),
     ];
@@ -77,7 +95,8 @@ fn only(asked: QuotaChange) -> Result<Change, ApiError> {
     match (given.next(), given.next()) {
         (Some(change), None) => Ok(change),
         _ => Err(ApiError::bad(
-            "send one of createNodePool, deleteNodePool, labelNode, project and department"
+            "send one of createNodePool, deleteNodePool, labelNode, drainNode, project and \
+             department"
                 .to_owned(),
         )),
     }

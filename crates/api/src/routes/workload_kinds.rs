@@ -14,7 +14,7 @@ use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{Accepted, ApiError, Body};
 use spec::{WorkloadKind, WorkloadSpec};
-use view::{Scope, WorkloadView};
+use view::{Scope, View, WorkloadView};
 
 use crate::ApiState;
 use assets::{compose, take_secrets};
@@ -179,8 +179,18 @@ pub(super) async fn project_and_spec(
     let secrets = secrets.iter().chain(master.iter().flatten());
     add(&mut uses, secrets.map(|secret| secret.object.clone()));
     spec.uses = uses;
+    pools_exist(&state.control.view(), "nodePools", &spec.node_pools)?;
     assets::resolve_mounts(state, &asker, project_id, &mut spec).await?;
     Ok((project_id, spec))
+}
+
+/// Rejects names of node pools that do not exist.
+pub(super) fn pools_exist(view: &View, field: &str, names: &[String]) -> Result<(), ApiError> {
+    let known = || view.pools.iter().map(|pool| pool.name.as_str());
+    match names.iter().find(|name| known().all(|pool| pool != *name)) {
+        Some(name) => Err(ApiError::unknown_name(field, "node pool", name, known())),
+        None => Ok(()),
+    }
 }
 
 /// Rejects a request that the rules do not allow; parameter servers follow the rules of the master.

@@ -25,6 +25,30 @@ async fn project(server: &Server, name: &str, parent: &str) -> Value {
 }
 
 #[tokio::test]
+async fn a_set_quota_goes_back_to_the_sum_of_its_projects() {
+    let server = Server::with_teams().await;
+    let one = "/api/v1/org-unit/departments/1";
+    let quota = async || server.get(one).await["totalResources"]["gpuQuota"].clone();
+    let resources = format!("{one}/resources");
+    let change = async |gpu: Value| {
+        let body = json!([{"gpu": gpu}]).to_string();
+        server.raw("PATCH", &resources, &body).await.0
+    };
+    assert_eq!(quota().await, 4);
+    assert_eq!(change(json!({"deserved": 9})).await, StatusCode::OK);
+    assert_eq!(quota().await, 9);
+    assert_eq!(change(json!({"deservedFromProjects": true})).await, StatusCode::OK);
+    assert_eq!(quota().await, 4);
+    let more = json!([{"gpu": {"deserved": 3}}]).to_string();
+    server.raw("PATCH", "/api/v1/org-unit/projects/1/resources", &more).await;
+    assert_eq!(quota().await, 5, "it follows the projects again");
+    let of_project = json!([{"gpu": {"deservedFromProjects": true}}]).to_string();
+    let project = "/api/v1/org-unit/projects/1/resources";
+    let (status, refused) = server.raw("PATCH", project, &of_project).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{refused}");
+}
+
+#[tokio::test]
 async fn a_department_is_created_read_changed_and_deleted() {
     let server = Server::new().await;
     let gpu = json!([{"gpu": {"deserved": 3, "limit": 4, "overQuotaWeight": 1}}]);

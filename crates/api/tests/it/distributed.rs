@@ -166,7 +166,7 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
         ),
         (
             with(with(spec(), "minReplicas", json!(1)), "sparePriorityClass", json!("urgent")),
-            "spec.sparePriorityClass: `urgent` is not a priority class",
+            "spec.sparePriorityClass: there is no priority class `urgent`",
         ),
         (
             with(

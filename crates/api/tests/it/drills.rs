@@ -56,6 +56,62 @@ async fn a_gpu_that_is_not_there_cannot_fail() {
 const NODE: &str = "/elastane/v1/nodes/node-1";
 
 #[tokio::test]
+async fn a_drain_that_stops_work_is_shown_and_needs_force() {
+    const EFFECTS: &str = "/elastane/v1/quota-effects";
+    let server = Server::with_teams().await;
+    let drains = json!({"scheduling": "draining"});
+    let (_, none) = server.post(EFFECTS, json!({"drainNode": "node-1"})).await;
+    assert_eq!(none, json!({"lines": [], "needsForce": false}));
+    server.train("t", 1).await;
+    server.until("/api/v1/workloads", |all| all["workloads"][0]["phase"] == "Running").await;
+    let (_, effects) = server.post(EFFECTS, json!({"drainNode": "node-1"})).await;
+    let waits = "t of team-a would be stopped and wait for a place";
+    assert_eq!(effects, json!({"lines": [waits], "needsForce": true}));
+    refused(&server, ("PATCH", NODE, &drains), 409, waits).await;
+    let told = &server.get("/elastane/v1/status").await["nodes"][0];
+    assert_eq!(told["scheduling"], "enabled", "nothing was changed");
+    // A place elsewhere is enough.
+    let node = json!({"name": "node-9", "gpus": 1});
+    server.post("/elastane/v1/simulated-nodes", node).await;
+    let (_, effects) = server.post(EFFECTS, json!({"drainNode": "node-1"})).await;
+    let moves = "t of team-a would start again on node-9";
+    assert_eq!(effects, json!({"lines": [moves], "needsForce": false}));
+    let (status, _) = server.raw("PATCH", NODE, &drains.to_string()).await;
+    assert_eq!(status, StatusCode::OK);
+    let (_, none) = server.post(EFFECTS, json!({"drainNode": "node-1"})).await;
+    assert_eq!(none, json!({"lines": [], "needsForce": false}), "it is drained already");
+    refused(&server, ("POST", EFFECTS, &json!({"drainNode": "node-7"})), 404, "node node-7").await;
+    let last = "/elastane/v1/nodes/node-9?force=true";
+    let (status, _) = server.raw("PATCH", last, &drains.to_string()).await;
+    assert_eq!(status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn what_waits_for_a_failed_gpu_is_advised_to_bring_it_back() {
+    let server = Server::with_teams().await;
+    let failure = |gpu: u32| format!("{NODE}/gpus/{gpu}/simulated-failure");
+    for gpu in [1, 2, 3] {
+        server.raw("PUT", &failure(gpu), "").await;
+    }
+    let id = server.train("t", 2).await;
+    let explain = format!("/elastane/v1/workloads/{id}/explain");
+    let explained = server.until(&explain, |it| !it["diagnosis"].is_null()).await;
+    let advice = explained["diagnosis"]["advice"].as_array().unwrap();
+    let repair = advice.iter().find(|one| one["kind"] == "repair").unwrap();
+    assert_eq!(repair["commands"], json!(["elastane simulate gpu-heal node-1 1"]));
+    let message = repair["message"].as_str().unwrap();
+    assert!(message.starts_with("bring back into service GPU 1 of node-1 (E207 "), "{message}");
+    let lines = explained["diagnosis"]["lines"].as_array().unwrap();
+    for one in advice {
+        let at = usize::try_from(one["line"].as_u64().unwrap()).unwrap();
+        let line = lines[at].as_str().unwrap();
+        assert_eq!(line.strip_prefix("  "), one["message"].as_str(), "the line of the advice");
+    }
+    server.raw("DELETE", &failure(1), "").await;
+    server.until("/api/v1/workloads", |all| all["workloads"][0]["phase"] == "Running").await;
+}
+
+#[tokio::test]
 async fn a_node_is_cordoned_tainted_and_labelled_and_that_is_taken_back() {
     let server = Server::with_teams().await;
     let patch = json!({

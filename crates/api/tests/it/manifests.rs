@@ -252,7 +252,13 @@ async fn a_put_suspends_resumes_and_changes_the_priority_and_nothing_else() {
     let body = json!({"metadata": {"category": "Build"}});
     refused(&server, ("PUT", &path, &body), 409, "metadata.category: cannot be changed").await;
     let body = json!({"metadata": {"priority": "urgent"}});
-    refused(&server, ("PUT", &path, &body), 400, "metadata.priority: `urgent` is not").await;
+    refused(
+        &server,
+        ("PUT", &path, &body),
+        400,
+        "metadata.priority: there is no priority class `urgent`",
+    )
+    .await;
     let (status, answer) =
         server.raw("PUT", &path, r#"{"metadata": {"priority": "very-high"}}"#).await;
     assert_eq!(status, StatusCode::ACCEPTED, "{answer}");

@@ -199,7 +199,8 @@ async fn a_change_that_leaves_less_quota_than_is_held_is_shown_and_needs_force()
     assert_eq!(effects, json!({"lines": lines, "needsForce": false}));
     assert_eq!(server.raw("DELETE", &one, "").await.0, StatusCode::NO_CONTENT);
     let nothing = json!({});
-    let message = "send one of createNodePool, deleteNodePool, labelNode, project and department";
+    let message = "send one of createNodePool, deleteNodePool, labelNode, drainNode, project and \
+                   department";
     refused(&server, ("POST", EFFECTS, &nothing), 400, message).await;
 }
 

@@ -334,3 +334,56 @@ async fn arrays_are_no_objects_and_text_has_no_control_characters() {
     let (status, made) = server.post(trainings, lines).await;
     assert_eq!(status, StatusCode::ACCEPTED, "{made}");
 }
+
+#[tokio::test]
+async fn a_name_that_does_not_exist_is_told_apart_with_the_nearest_one() {
+    let server = Server::with_teams().await;
+    let spec = |field: &str, value: Value| {
+        let mut spec = json!({"image": "i"});
+        spec[field] = value;
+        server.job("a", &spec)
+    };
+    let (trainings, project) = ("/api/v1/workloads/trainings", "/api/v1/org-unit/projects/1");
+    let rule = json!({
+        "subjectId": "bob@example.org", "subjectType": "user", "roleId": 1,
+        "scopeId": "1", "scopeType": "project",
+    });
+    let new = json!({"name": "new", "clusterId": "", "parentId": "9", "resources": [{}]});
+    for (method, path, body, message) in [
+        (
+            "POST",
+            trainings,
+            spec("priorityClass", json!("trian")),
+            "spec.priorityClass: there is no priority class `trian`; did you mean `train`?",
+        ),
+        (
+            "POST",
+            trainings,
+            spec("nodePools", json!(["defalt"])),
+            "nodePools: there is no node pool `defalt`; did you mean `default`?",
+        ),
+        (
+            "POST",
+            trainings,
+            spec("nodePools", json!(["other"])),
+            "nodePools: there is no node pool `other`; there are default",
+        ),
+        (
+            "PUT",
+            project,
+            json!({"defaultNodePools": ["defualt"]}),
+            "defaultNodePools: there is no node pool `defualt`; did you mean `default`?",
+        ),
+        ("POST", "/api/v1/org-unit/projects", new, "parentId: there is no department `9`"),
+        (
+            "POST",
+            "/api/v1/authorization/access-rules",
+            rule,
+            "subjectId: there is no user `bob@example.org`",
+        ),
+    ] {
+        refused(&server, (method, path, &body), 400, message).await;
+        let (_, answer) = server.raw(method, path, &body.to_string()).await;
+        assert_eq!(answer["unknownName"], true, "{answer}");
+    }
+}

@@ -163,7 +163,11 @@ async fn a_wrong_template_is_refused_by_the_name_of_its_field() {
     let of = |meta: Value| json!({"meta": meta});
     for (body, status, message) in [
         (with(json!({"imgae": "i"})), 400, "spec.imgae: unknown field `imgae`"),
-        (with(json!({"priorityClass": "x"})), 400, "spec.priorityClass: `x` is not a priority"),
+        (
+            with(json!({"priorityClass": "x"})),
+            400,
+            "spec.priorityClass: there is no priority class `x`",
+        ),
         (with(json!({"compute": {"gpuDevicesRequest": 0.5}})), 400, "spec.compute.gpuDevicesR"),
         (with(json!({"args": "'"})), 400, "spec.args: `'` has a quote that is not closed"),
         (of(json!({"name": "b"})), 400, "meta: `scopeType` is missing"),

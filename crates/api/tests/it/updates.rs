@@ -115,7 +115,8 @@ async fn what_cannot_change_is_refused_by_name_with_what_can() {
     assert_eq!(server.get(&path).await["spec"]["priorityClass"], "train", "all or nothing");
     let (status, answer) = patch(&server, &path, json!({"image": "i"})).await;
     assert_eq!(status, StatusCode::ACCEPTED, "the value that it has: {answer}");
-    refused(&server, &path, json!({"priorityClass": "urgent"}), 400, "not a priority class").await;
+    let unknown = "there is no priority class `urgent`";
+    refused(&server, &path, json!({"priorityClass": "urgent"}), 400, unknown).await;
     refused(&server, &path, json!({"labels": [{"name": "-", "value": ""}]}), 400, "spec.labels")
         .await;
     refused(&server, &path, json!({"backoffLimit": 1001}), 400, "0 to 1000").await;

@@ -255,8 +255,9 @@ async fn a_change_is_a_revision_that_takes_over() {
     let head = w.get("svc").unwrap();
     assert_eq!(head.spec.pods.pod.image, "better");
     assert_eq!(head.spec.name, "svc");
-    let images: BTreeSet<_> = w.engine.runs_of("svc").iter().map(|r| r.image.clone()).collect();
-    assert_eq!(images.len(), 2, "both run until the old one is retired");
+    let images =
+        || -> BTreeSet<_> { w.engine.runs_of("svc").iter().map(|run| run.image.clone()).collect() };
+    w.until("both run until the old one is retired", |_| images().len() == 2).await;
     w.restart().await;
     w.becomes("svc Updating 4/4").await;
     assert_eq!(w.get("svc").unwrap().spec.pods.pod.image, "better", "also after a restart");

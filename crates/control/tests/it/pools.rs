@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use model::Fill;
 use model::{UsageWindow, WindowKind};
-use orchestrator::{NodeChange, OrgChange, PoolChange};
+use orchestrator::{Error, NodeChange, OrgChange, PoolChange};
 use spec::{
     NodeSpec, NodeTypes, PoolFractions, PoolSettings, PoolSpec, Share, TimeSlicing, WorkloadSpec,
 };
@@ -475,4 +475,24 @@ async fn past_use_is_told_for_each_pool_and_survives() {
     let pools = view.projects[&1].unit.pools.iter().map(|pool| pool.status.usage.unwrap().gpu_ppm);
     assert_eq!(pools.collect::<Vec<_>>(), first, "the figures of the last step");
     assert_eq!(view.projects[&1].unit.status.usage, None, "parts of different wholes");
+}
+
+#[tokio::test]
+async fn a_checked_change_is_checked_against_the_state_it_is_made_to() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    let check = |view: &View| match view.workloads.values().any(|one| one.spec.name == "t") {
+        true => Err(Error::conflict("there is a `t` now")),
+        false => Ok(()),
+    };
+    let checked = w.handle.checked(check);
+    let change = || OrgChange { description: Some("changed".to_owned()), ..OrgChange::default() };
+    checked.update_project("ann", 1, change()).await.unwrap();
+    // Both are queued before either is applied.
+    let (made, refused) = tokio::join!(
+        w.handle.submit(1, training("t", 1), false),
+        checked.update_project("ann", 1, change())
+    );
+    made.unwrap();
+    assert_eq!(refused.unwrap_err().to_string(), "there is a `t` now");
+    w.handle.update_project("ann", 1, change()).await.unwrap();
 }

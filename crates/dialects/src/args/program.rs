@@ -112,3 +112,18 @@ pub(crate) struct IgnoredWords {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     words: Vec<String>,
 }
+
+impl IgnoredWords {
+    /// The first word that is no flag and no project.
+    pub(crate) fn name(&self) -> Option<&str> {
+        let mut words = self.words.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            match word {
+                "-p" | "--project" => drop(words.next()),
+                flag if flag.starts_with('-') => {}
+                name => return Some(name),
+            }
+        }
+        None
+    }
+}

@@ -9,6 +9,7 @@ pub use submit::{
     Variable,
 };
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use cli_kit::complete::Shell;
@@ -276,7 +277,7 @@ pub enum LocalCommand {
     /// Command that has nothing to act on.
     Nothing {
         /// Reason, as printed.
-        why: &'static str,
+        why: Cow<'static, str>,
         /// True if the command succeeds with a note; false if it fails.
         done: bool,
     },

@@ -348,7 +348,7 @@ fn inference(verb: v2::OfInference, line: &[String]) -> Result<Intent, String> {
         }
         v2::OfInference::Update(typed) => Intent::Update(Box::new(submit::update(*typed.0)?)),
         v2::OfInference::Any(verb) => any_verb(Noun::Inference, verb)?,
-        v2::OfInference::Suspend(_) => program::refused(program::NO_SUSPENSION),
+        v2::OfInference::Suspend(typed) => program::no_suspension(&typed),
         v2::OfInference::Distributed(_) => program::refused(program::NO_REPLICA_OF_SEVERAL),
         v2::OfInference::Nim(_) => program::refused(program::NO_NIM),
     })

@@ -1,7 +1,9 @@
 //! Lowers the commands about this program itself. Pure.
 
+use std::borrow::Cow;
+
 use super::output;
-use crate::args::program::{Config, Metrics};
+use crate::args::program::{Config, IgnoredWords, Metrics};
 use crate::intent::{Intent, LocalCommand, OutputFormat};
 
 pub(super) const NO_CLUSTER: &str = "there is no cluster of Kubernetes behind this server, whose workloads are processes or containers \
@@ -51,13 +53,24 @@ pub(super) fn config(verb: Config) -> Intent {
 
 /// Refuses a command that has nothing to act on; the text says what to type instead.
 pub(super) const fn refused(why: &'static str) -> Intent {
-    Intent::LocalCommand(LocalCommand::Nothing { why, done: false })
+    Intent::LocalCommand(LocalCommand::Nothing { why: Cow::Borrowed(why), done: false })
+}
+
+/// Refuses a command for an inference; the text has the name that was typed.
+pub(super) fn no_suspension(typed: &IgnoredWords) -> Intent {
+    let Some(name) = typed.name() else { return refused(NO_SUSPENSION) };
+    let why = NO_SUSPENSION.replace("NAME", &units::shown(name));
+    Intent::LocalCommand(LocalCommand::Nothing { why: why.into(), done: false })
+}
+
+const fn nothing(why: &'static str, done: bool) -> LocalCommand {
+    LocalCommand::Nothing { why: Cow::Borrowed(why), done }
 }
 
 /// Printing or clearing measurements succeeds, as there are none; enabling them is refused.
-pub(super) const fn report(verb: &Metrics) -> Intent {
+pub(super) fn report(verb: &Metrics) -> Intent {
     Intent::LocalCommand(match verb {
-        Metrics::Output | Metrics::Clear => LocalCommand::Nothing { why: NO_REPORT, done: true },
-        Metrics::Config(_) => LocalCommand::Nothing { why: NO_REPORT_SETTING, done: false },
+        Metrics::Output | Metrics::Clear => nothing(NO_REPORT, true),
+        Metrics::Config(_) => nothing(NO_REPORT_SETTING, false),
     })
 }

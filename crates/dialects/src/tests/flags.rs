@@ -625,3 +625,26 @@ fn what_a_submission_inherits_is_not_for_what_if() {
         assert!(said.contains("templates and assets are the server's"), "{said}");
     }
 }
+
+/// Adds the words before each `update` command below this one.
+fn updates(command: &clap::Command, words: &mut Vec<String>, found: &mut Vec<String>) {
+    for below in command.get_subcommands() {
+        words.push(below.get_name().to_owned());
+        if below.get_name() == "update" && words.len() > 1 {
+            found.push(words.join(" "));
+        }
+        updates(below, words, found);
+        words.pop();
+    }
+}
+
+#[test]
+fn every_update_without_values_names_what_can_be_given() {
+    let mut found = Vec::new();
+    updates(&crate::tree(), &mut Vec::new(), &mut found);
+    assert!(found.len() >= 4, "{found:?}");
+    for line in found {
+        let said = meaning(&format!("runai {line} j")).unwrap_err();
+        assert!(said.contains("--"), "{line}: {said}");
+    }
+}

@@ -441,8 +441,9 @@ fn commands_about_this_program_are_known_or_refused_with_the_reason() {
         ("report metrics config --enabled true", "nothing can be set", false),
         ("my-credential create --name x", "`runai credential list`", false),
         ("my-credential list", "`runai credential list`", false),
-        ("inference suspend a", "`runai inference update NAME --min-replicas 0`", false),
-        ("inference resume a", "`runai inference update NAME --min-replicas 0`", false),
+        ("inference suspend a", "`runai inference update a --min-replicas 0`", false),
+        ("inference suspend -p b a", "`runai inference update a --min-replicas 0`", false),
+        ("inference resume", "`runai inference update NAME --min-replicas 0`", false),
         ("inference distributed submit a -i x", "`runai inference submit NAME", false),
         ("inference nim submit a -i x", "`runai inference submit NAME", false),
     ] {

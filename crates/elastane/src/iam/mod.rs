@@ -252,18 +252,22 @@ fn time(at: Option<Time>) -> String {
 }
 
 async fn existing_user(client: &Client, email: &str) -> Result<User, Error> {
-    let mut users = client.users().await?.into_iter();
-    users.find(|user| user.username.eq_ignore_ascii_case(email)).ok_or_else(|| {
-        let hint = "`elastane user list` lists them";
-        Error::NotFound(format!("user {email} was not found; {hint}"))
+    let users = client.users().await?;
+    let found = users.iter().find(|user| user.username.eq_ignore_ascii_case(email));
+    found.cloned().ok_or_else(|| {
+        let names = users.iter().map(|user| user.username.as_str());
+        let hint = suggest::hint_or(email, names, "`elastane user list` lists them");
+        Error::NotFound(format!("user {} was not found{hint}", units::shown(email)))
     })
 }
 
 async fn existing(client: &Client, name: &str) -> Result<ServiceAccount, Error> {
-    let mut accounts = client.service_accounts().await?.into_iter();
-    accounts.find(|one| one.name == name || one.id == name).ok_or_else(|| {
-        let hint = "`elastane service-account list` lists them";
-        Error::NotFound(format!("service account {name} was not found; {hint}"))
+    let accounts = client.service_accounts().await?;
+    let found = accounts.iter().find(|one| one.name == name || one.id == name);
+    found.cloned().ok_or_else(|| {
+        let names = accounts.iter().map(|one| one.name.as_str());
+        let hint = suggest::hint_or(name, names, "`elastane service-account list` lists them");
+        Error::NotFound(format!("service account {} was not found{hint}", units::shown(name)))
     })
 }
 
@@ -313,10 +317,7 @@ async fn named_scope(client: &Client, scope: Scope) -> Result<(ScopeType, String
             Ok((ScopeType::Project, project.id))
         }
         Scope { department: Some(name), .. } => {
-            let department = client
-                .department(&name)
-                .await?
-                .ok_or_else(|| Error::NotFound(format!("department {name} was not found")))?;
+            let department = crate::department::existing(client, &name).await?;
             Ok((ScopeType::Department, department.id))
         }
         Scope { .. } => Ok((ScopeType::Tenant, TENANT_ID.to_string())),

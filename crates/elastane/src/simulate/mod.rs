@@ -94,7 +94,7 @@ pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error>
             is_simulated(&client, &node).await?;
             let scheduling = Some(NodeScheduling::Draining);
             let drains = NodePatch { scheduling, ..NodePatch::default() };
-            client.change_node(&node, &drains, false).await?;
+            client.change_node(&node, &drains, true).await?;
             format!("node {node} is being drained; `elastane node uncordon {node}` ends that")
         }
     };

@@ -198,7 +198,7 @@ impl Server {
             (line_of(&of.change), advice, lines)
         };
         let view = self.machine.view().unwrap();
-        let advice = convert::diagnosis(&found, view, now, &|_| true).advice;
+        let advice = convert::diagnosis(&found, view, now, &|_| true, Vec::new()).advice;
         found.advice.iter().zip(advice).map(with_lines).collect()
     }
 

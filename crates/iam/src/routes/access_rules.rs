@@ -506,6 +506,10 @@ fn subject(iam: &IamState, request: &AccessRuleCreationFields) -> Result<String,
         let mut all = view.objects.shelf(kind).into_iter().flat_map(|all| all.values());
         all.find(|subject| subject.name == name)
     });
-    let why = || format!("there is no {kind} `{}`", units::shown(asked));
-    Ok(found.ok_or_else(|| ApiError::field("subjectId", why()))?.key())
+    let found = found.ok_or_else(|| {
+        let all = view.objects.shelf(kind).into_iter().flat_map(|all| all.values());
+        let names = all.map(|subject| subject.name.as_str());
+        ApiError::unknown_name("subjectId", kind, asked, names)
+    })?;
+    Ok(found.key())
 }

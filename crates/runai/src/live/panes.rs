@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use api_types::{NodeStatus, Pod, Project, QuotaResource, Status, Workload};
+use api_types::{NodeStatus, Pod, Project, QuotaResource, Status, Workload, WorkloadPhase};
 
 use crate::list;
 use crate::rows;
@@ -305,10 +305,10 @@ fn workload(workload: &Workload, now_ms: u64) -> Row {
 
 /// Mark of a workload.
 pub(super) fn mark(workload: &Workload) -> Mark {
-    match workload.phase.as_str() {
-        "Running" | "Degraded" => Mark::Busy,
-        "Pending" => Mark::Waits,
-        "Failed" => Mark::Failed,
+    match workload.phase() {
+        WorkloadPhase::Running | WorkloadPhase::Degraded => Mark::Busy,
+        WorkloadPhase::Pending => Mark::Waits,
+        WorkloadPhase::Failed => Mark::Failed,
         _ => Mark::Plain,
     }
 }

@@ -5,6 +5,8 @@ use std::cell::Cell;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use api_types::WorkloadPhase;
+
 use super::panes::{self, Pane, Row, ServerState};
 use super::text::{Text, Topic};
 use crate::change::participle;
@@ -355,7 +357,7 @@ fn keys() -> Text {
 
 /// Verb that changes the state: resume for a suspended workload, suspend for any other.
 fn other_state(workload: &api_types::Workload) -> Verb {
-    if workload.phase == "Stopped" { Verb::Resume } else { Verb::Suspend }
+    if workload.phase() == WorkloadPhase::Stopped { Verb::Resume } else { Verb::Suspend }
 }
 
 /// Number of rows by which a key scrolls.

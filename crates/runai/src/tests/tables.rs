@@ -396,9 +396,9 @@ fn a_gpu_out_of_service_is_a_condition_and_no_part_of_what_is_free() {
         "cpuMillis": 2000, "cpuUsedMillis": 100, "memoryBytes": 1, "memoryUsedBytes": 1
     }))
     .unwrap()];
-    let table = list::nodes_table(&nodes).ruled();
+    let table = list::nodes_table(&nodes, false).ruled();
     assert!(table.contains("A100      2     1.00       0.50  Ready,GpuLost"), "{table}");
-    let row: Vec<_> = list::nodes_v1(&nodes)
+    let row: Vec<_> = list::nodes_v1(&nodes, false)
         .plain()
         .lines()
         .last()
@@ -426,13 +426,13 @@ fn nodes_show_what_is_free() {
         NAME   STATUS  IP Address  ROLE    │  ALLOCATABLE  ALLOCATED  │  ALLOCATABLE  ALLOCATED  │  TYPE       ALLOCATABLE  FREE
         ────   ──────  ──────────  ────    │  ───────────  ─────────  │  ───────────  ─────────  │  ────       ───────────  ────
         node1  Ready   -           <none>  │  2            0.1        │  8GiB         100MiB     │  simulated  2            0.5
-    "#]].assert_eq(&list::nodes_v1(&nodes).plain());
+    "#]].assert_eq(&list::nodes_v1(&nodes, false).plain());
     expect![[r#"
         Name   Node Pool  GPU Type   GPUs  Allocated  Free  Status
         ──────────────────────────────────────────────────────────
         node1  a100       simulated  2     1.50       0.50  Ready
     "#]]
-    .assert_eq(&list::nodes_table(&nodes).ruled());
+    .assert_eq(&list::nodes_table(&nodes, false).ruled());
 }
 
 #[test]

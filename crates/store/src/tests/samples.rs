@@ -26,6 +26,7 @@ fn share() -> ShareChange {
         rank: Some(Rank::High),
         preempt_min_runtime_ms: Some(60_000),
         reclaim_min_runtime_ms: Some(120_000),
+        summed: spec::SummedQuotas::default(),
     }
 }
 
