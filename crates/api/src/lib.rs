@@ -15,6 +15,7 @@ mod forecast;
 mod limit_permissions;
 mod list_order;
 mod list_rows;
+mod node_order;
 mod quota_effects;
 mod repair_advice;
 mod routes;

@@ -190,6 +190,16 @@ impl Credential {
     }
 }
 
+impl Error {
+    /// The field of the request that a refusal is about, and what is wrong with it.
+    #[must_use]
+    pub fn field(&self) -> Option<(&str, &str)> {
+        let Self::Api { message, details, .. } = self else { return None };
+        let field = details.as_deref()?.strip_prefix("field: ")?;
+        Some((field, message.strip_prefix(field)?.strip_prefix(": ")?))
+    }
+}
+
 /// The details in parentheses, unless the message begins with the field that they name.
 fn details_suffix(message: &str, details: Option<&str>) -> String {
     let said = |details: &str| {

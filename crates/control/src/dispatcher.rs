@@ -35,10 +35,8 @@ use view::{GpuFaults, WorkloadView};
 const BATCH_MAX: usize = 256;
 /// Wait between two tries to write after a failure.
 const RETRY_MS: u64 = 500;
-
 /// Faults in a row, of a state that no request was to change, before the server gives up.
 const FAULTS_MAX: u32 = 5;
-
 /// Quiet time before the state is rebuilt only for the recording.
 const QUIET_MS: u64 = 5;
 

@@ -12,6 +12,7 @@
 //! pod is run (`engine`), who may ask (`auth`), and the shapes on the wire (`api`).
 
 mod archived;
+mod checked;
 mod culprits;
 mod decider;
 mod deleted;

@@ -11,7 +11,6 @@ use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 use view::{Object, OrgUnit, ProjectView, View, WorkloadView};
 
-use crate::Handle;
 use crate::faults::guarded;
 
 /// A workload that was accepted.
@@ -35,24 +34,10 @@ pub(crate) enum Answer {
     Done,
 }
 
-type CheckFn = dyn Fn(&View) -> Result<(), Error> + Send + Sync;
+pub(crate) type CheckFn = dyn Fn(&View) -> Result<(), Error> + Send + Sync;
 
 /// Check of a request against the state that it is applied to.
-pub(crate) struct Check(Box<CheckFn>);
-
-impl Handle {
-    /// A handle whose requests are refused with the error of a check, made right before they are
-    /// applied: nothing changes in between.
-    #[must_use]
-    pub fn checked(
-        &self,
-        check: impl Fn(&View) -> Result<(), Error> + Send + Sync + 'static,
-    ) -> Self {
-        let mut checked = self.clone();
-        checked.check = Some(Arc::new(Check(Box::new(check))));
-        checked
-    }
-}
+pub(crate) struct Check(pub(crate) Box<CheckFn>);
 
 /// A command and where its answer goes.
 pub(crate) struct Request {

@@ -99,13 +99,6 @@ pub fn flag_of_field(field: &str, dialect: Dialect) -> Option<String> {
     (!flag.is_empty()).then(|| format!("--{prefix}{flag}"))
 }
 
-/// An error message about a field, with the flag instead, where it begins with the field.
-#[must_use]
-pub fn in_flags(message: &str, field: &str, dialect: Dialect) -> Option<String> {
-    let why = message.strip_prefix(field)?.strip_prefix(": ")?;
-    Some(format!("{}: {why}", flag_of_field(field, dialect)?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,10 +155,5 @@ mod tests {
             assert_eq!(flag_of_field(field, Dialect::V2).as_deref(), second, "{field}");
             assert_eq!(flag_of_field(field, Dialect::V1).as_deref(), first, "{field}");
         }
-        let field = "spec.servingPort.container";
-        let message = "spec.servingPort.container: must be set";
-        let typed = in_flags(message, field, Dialect::V2);
-        assert_eq!(typed.as_deref(), Some("--serving-port: must be set"));
-        assert_eq!(in_flags("must be set", field, Dialect::V2), None);
     }
 }

@@ -25,7 +25,7 @@ pub use args::deprecated::Deprecated;
 pub use args::values::{key_value, seconds};
 pub use args::{Global, tree};
 pub use complete::{Ask, NameKind, complete_with};
-pub use flag_of_field::{flag_of_field, in_flags};
+pub use flag_of_field::flag_of_field;
 pub use lower::KIND_WORDS;
 pub use request::{change, creation};
 pub use submission::{Submission, submission};

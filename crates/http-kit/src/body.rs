@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::ApiError;
+use super::nearest::nearest;
 use super::{allowed_characters, decode, tree};
 
 /// Largest request body, unless its route takes a larger one.
@@ -174,8 +175,6 @@ fn at(path: &str, why: String) -> ApiError {
     if path.is_empty() { ApiError::bad(why) } else { ApiError::field(path, why) }
 }
 
-/// Longest unknown name for which the nearest one is looked for.
-const NAME_BYTES_MAX: usize = 128;
 /// Most names listed if none is near.
 const NAMES_MAX: usize = 12;
 
@@ -260,20 +259,6 @@ fn one_of(words: &[&str]) -> String {
         [one] => (*one).to_owned(),
         [others @ .., last] => format!("{} or {last}", others.join(", ")),
     }
-}
-
-/// The known word that is near enough to be what was meant.
-pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // The comparison takes time and memory by the product of both lengths.
-    if word.len() > NAME_BYTES_MAX {
-        return None;
-    }
-    let lower = word.to_lowercase();
-    known
-        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
-        .min()
-        .map(|(_, name)| name)
 }
 
 #[cfg(test)]

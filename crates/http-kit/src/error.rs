@@ -5,6 +5,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use units::{Classify, Failure};
 
+use super::nearest::nearest;
+
 /// Longest text of a refusal.
 const MESSAGE_CHARS_MAX: usize = 4000;
 /// Most existing names that a refusal of an unknown name lists.
@@ -63,7 +65,7 @@ impl ApiError {
         known: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
-        let hint = match (crate::nearest(name, known.iter().copied()), known.len()) {
+        let hint = match (nearest(name, known.iter().copied()), known.len()) {
             (Some(near), _) => format!("; did you mean `{}`?", units::shown(near)),
             (None, 1..=NAMES_MAX) => format!("; there are {}", known.join(", ")),
             _ => listed_by(kind),

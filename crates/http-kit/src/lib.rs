@@ -18,6 +18,7 @@ mod guard;
 mod heads;
 mod host;
 mod list;
+mod nearest;
 mod no_parameters;
 pub mod openapi;
 mod origin;
@@ -36,15 +37,14 @@ pub use answer::{
     Switched, Written,
 };
 pub use blocking::run_blocking;
-pub use body::{
-    Body, Format, nearest, parse as parse_json, read as read_body, read_part, take_part,
-};
+pub use body::{Body, Format, parse as parse_json, read as read_body, read_part, take_part};
 pub use connections::{CONNECTIONS_MAX, ConnectionPermit, Limits};
 pub use csv::csv_line;
 pub use error::{ApiError, ErrorMessage};
 pub use guard::{bearer, keep_nowhere, limit_time, panicked, wants_page};
 pub use host::{Hosts, check_host, host_of, is_loopback, name_one_host, without_port};
 pub use list::{ListQuery, date, flag, parameters, unknown_word};
+pub use nearest::nearest;
 pub use no_parameters::NoParameters;
 pub use origin::{Origin, note_origin};
 pub use parameters::{Allowed, Parameter, VERBOSITY};

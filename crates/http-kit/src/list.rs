@@ -12,8 +12,8 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 use units::Instant;
 
-use super::body::nearest;
 use super::error::ApiError;
+use super::nearest::nearest;
 use super::parameters::PARAMETERS;
 use super::row::{Row, Scalar, Type};
 use crate::openapi::{Description, Input};

@@ -223,15 +223,15 @@ impl<'a> ResolvedSubmission<'a> {
 
 /// The error with the flag that was typed in place of the field of the request.
 fn with_flags(error: client::Error, dialect: Dialect) -> client::Error {
-    match error {
-        client::Error::Api { code, message, details: Some(details) } => {
-            let field = details.strip_prefix("field: ");
-            match field.and_then(|field| dialects::in_flags(&message, field, dialect)) {
-                Some(message) => client::Error::Api { code, message, details: None },
-                None => client::Error::Api { code, message, details: Some(details) },
-            }
+    let named = error.field().and_then(|(field, what)| {
+        let flag = dialects::flag_of_field(field, dialect)?;
+        Some(format!("{flag}: {what}"))
+    });
+    match (error, named) {
+        (client::Error::Api { code, .. }, Some(message)) => {
+            client::Error::Api { code, message, details: None }
         }
-        other => other,
+        (error, _) => error,
     }
 }
 

@@ -20,9 +20,9 @@ use units::Instant;
 use utoipa::openapi::schema::Type;
 use view::Scope;
 
-use super::nodes::in_natural_order;
 use super::workload_kinds;
 use crate::ApiState;
+use crate::node_order::in_natural_order;
 use crate::what_if;
 
 /// Which run an output is of, and how many bytes of it come before this answer: a client

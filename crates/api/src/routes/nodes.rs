@@ -1,7 +1,5 @@
 //! Nodes: their list, their settings, and drills with simulated ones.
 
-use std::sync::Arc;
-
 use access::{Caller, Route, Where};
 use api_types::{CountResponse, Gpus, Node, NodeLabels, NodePatch, Nodes, SimulatedNode};
 use auth::Action::{Read, Update};
@@ -16,6 +14,7 @@ use view::{GpuView, NodeView, Scope, View};
 
 use crate::ApiState;
 use crate::drain_effects::Drain;
+use crate::node_order::in_natural_order;
 use crate::quota_effects::{Forced, PoolEdit, QuotaEffects, agreed, labels_after, of_pools};
 
 pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
@@ -94,30 +93,6 @@ async fn count_nodes_of(
 ) -> Result<Json<CountResponse>, ApiError> {
     state.must_be_cluster(&id)?;
     count_nodes(state, query).await
-}
-
-/// Nodes by name: runs of digits compare as numbers, so `node-2` comes before `node-10`.
-pub(super) fn in_natural_order(nodes: &[Arc<NodeView>]) -> Vec<&NodeView> {
-    let mut nodes: Vec<&NodeView> = nodes.iter().map(AsRef::as_ref).collect();
-    nodes.sort_by_cached_key(|node| natural(&node.name));
-    nodes
-}
-
-/// Parts of a name in turn: text, and the number that follows it. Numbers compare by the count of
-/// their digits first.
-fn natural(name: &str) -> Vec<(&str, usize, &str)> {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let (text, after) =
-            rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
-        let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-        let (digits, after) = after.split_at(end);
-        let number = digits.trim_start_matches('0');
-        parts.push((text, number.len(), number));
-        rest = after;
-    }
-    parts
 }
 
 /// Replaces all labels of a node beside its built-in ones.
@@ -225,18 +200,4 @@ async fn heal_gpu(
 fn number(text: &str) -> Result<u32, ApiError> {
     let why = || format!("`{}` is not the number of a GPU; 0 or more", units::shown(text));
     text.parse().map_err(|_| ApiError::field("gpu", why()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_in_names_compare_as_numbers() {
-        let sorted = ["a", "a-2", "a-02-b", "a-10", "b", "gpu1x9", "gpu1x10", "gpu02x1"];
-        let mut names = sorted;
-        names.reverse();
-        names.sort_by_cached_key(|name| natural(name));
-        assert_eq!(names, sorted);
-    }
 }
