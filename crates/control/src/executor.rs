@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Engine, Exit, Observation, RunKey, RunSpec, RunState};
+use engine::{Engine, Exit, Observation, RunEvent, RunKey, RunSpec, RunState};
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinHandle;
 use units::Instant;
@@ -148,7 +148,7 @@ impl Executor {
                         // The channel is closed only when the dispatcher is gone, and the next
                         // one will ask.
                         let state = RunState::Exited { exit, at };
-                        let _ = told.send(Input::Run(Observation { key, state }));
+                        let _ = told.send(Input::Run(Observation::new(key, state)));
                     }
                 }
                 Action::Stop(key, grace_ms) => {
@@ -288,9 +288,9 @@ async fn limit_gpus(
                 "its limit was changed, and the change does not reach it: {error}; it is tried again at \
                  the next start of the server, or suspend and resume the workload"
             );
-            let state = RunState::GpuUnlimited(why);
+            let event = RunEvent::GpuUnlimited(why);
             // The channel is closed only when the dispatcher is gone; the next one tries again.
-            let _ = told.send(Input::Run(Observation { key, state }));
+            let _ = told.send(Input::Run(Observation::new(key, event)));
             return;
         }
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;

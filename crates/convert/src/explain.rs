@@ -12,13 +12,12 @@ use reasons::{QueueNumbers, WorkloadRef};
 use spec::GpuRequest;
 use units::{Instant, Kind};
 use uuid::Uuid;
-use view::codes::{NOT_READY, UPDATE_FAILED};
+use view::codes::{IMAGE_PULL, NOT_READY, PLACES_KEPT, UPDATE_FAILED};
 use view::{Phase, PodView, ProjectView, ReasonView, View, WorkloadView};
 
 use super::Context;
 use super::advice::{self, May};
 use super::cluster::{fraction_limit, fractions_on, share_on};
-use super::pod::{IMAGE_PULL, PLACES_KEPT};
 use super::share::gpu_quota_millis;
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 
@@ -270,10 +269,10 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> Strin
             ),
         },
         (Phase::Pending | Phase::Resuming, None) => format!("{name} is about to be looked at"),
-        (Phase::Initializing, Some(why)) if why.code == IMAGE_PULL => {
+        (Phase::Initializing, Some(why)) if why.code == IMAGE_PULL.code => {
             waits_for_image(view, why, &nodes(), &gpus)
         }
-        (Phase::Initializing, Some(why)) if why.code == PLACES_KEPT => {
+        (Phase::Initializing, Some(why)) if why.code == PLACES_KEPT.code => {
             format!("{name} has lost pods: {} ({})", why.message, why.code)
         }
         (Phase::Initializing, Some(why)) => {

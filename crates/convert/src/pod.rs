@@ -10,12 +10,7 @@ use uuid::Uuid;
 use view::{PodState, PodView, View, WorkloadView};
 
 use super::Context;
-use super::workload::{allocated, gpu_memory, holds, requested_by, requested_of};
-
-/// Code of the reason "image cannot be pulled now".
-pub(crate) const IMAGE_PULL: &str = "E209";
-/// Code of the reason "place kept until other pods of the gang are back".
-pub(crate) const PLACES_KEPT: &str = "P309";
+use super::workload::{allocated, gpu_memory, requested_by, requested_of};
 
 /// A pod with its workload.
 #[derive(Debug, Clone)]
@@ -56,13 +51,11 @@ impl PodRow {
     }
 }
 
-fn state_name(pod: &PodView) -> &'static str {
-    let is = |code: &str| pod.condition.as_ref().is_some_and(|why| why.code == code);
-    match pod.state {
-        PodState::Starting if is(IMAGE_PULL) => "ImagePullBackOff",
-        PodState::Starting if is(PLACES_KEPT) => "Pending",
-        PodState::Starting | PodState::Pending if pod.restart_at.is_some() => "CrashLoopBackOff",
-        PodState::Pending | PodState::Later => "Pending",
+const fn state_name(state: PodState) -> &'static str {
+    match state {
+        PodState::PullFails => "ImagePullBackOff",
+        PodState::BackingOff | PodState::Paused => "CrashLoopBackOff",
+        PodState::Pending | PodState::Later | PodState::PlacesKept => "Pending",
         PodState::Reserved => "Reserved",
         PodState::Starting => "Starting",
         PodState::Running => "Running",
@@ -77,9 +70,13 @@ fn state_name(pod: &PodView) -> &'static str {
 const fn kubernetes_phase(state: PodState) -> &'static str {
     match state {
         PodState::Pending
+        | PodState::BackingOff
         | PodState::Later
         | PodState::Reserved
         | PodState::Starting
+        | PodState::PullFails
+        | PodState::Paused
+        | PodState::PlacesKept
         | PodState::Suspended => "Pending",
         PodState::Running => "Running",
         PodState::Terminating | PodState::Gone => "Terminating",
@@ -97,7 +94,8 @@ fn priority<'a>(row: &PodRow, spec: &'a WorkloadSpec) -> &'a Priority {
     };
     let (set, _) = spec.set_of(row.index);
     let pods = row.workload.pods.iter().take(row.index).enumerate();
-    let before = pods.filter(|(at, pod)| holds(pod.state) && spec.set_of(*at).0.role == set.role);
+    let before =
+        pods.filter(|(at, pod)| pod.state.holds_place() && spec.set_of(*at).0.role == set.role);
     if before.count() >= set.pods_min as usize { spare } else { &spec.priority }
 }
 
@@ -110,7 +108,8 @@ pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod {
     let gpu_millis = pod.gpus.iter().map(|(_, millis)| millis).sum();
     let (set, _) = spec.set_of(row.index);
     let asked = requested_of(workload, set);
-    let held = if holds(pod.state) { Resources { gpu_millis, ..asked } } else { Resources::ZERO };
+    let held =
+        if pod.state.holds_place() { Resources { gpu_millis, ..asked } } else { Resources::ZERO };
     let changed = pod.started_at.or(pod.placed_at).unwrap_or(pod.created_at);
     Pod {
         id: pod.id.to_string(),
@@ -141,7 +140,7 @@ pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod {
         restarts: pod.restarts,
         role: set.role.clone(),
         gpus: pod.gpus.clone(),
-        state: state_name(pod).to_owned(),
+        state: state_name(pod.state).to_owned(),
         last_exit: pod.last_exit.clone(),
         training: None,
     }

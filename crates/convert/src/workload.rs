@@ -299,7 +299,7 @@ pub(super) fn gpu_memory<'a>(
     pods: impl IntoIterator<Item = &'a PodView>,
     nodes: &[std::sync::Arc<NodeView>],
 ) -> u64 {
-    let shares = pods.into_iter().filter(|pod| holds(pod.state)).filter_map(|pod| {
+    let shares = pods.into_iter().filter(|pod| pod.state.holds_place()).filter_map(|pod| {
         let node = nodes.iter().find(|node| Some(&node.name) == pod.node_name.as_ref())?;
         let bytes = pod.gpus.iter().filter_map(|&(index, millis)| {
             Some(node.spec.gpus.get(index as usize)?.memory_of(millis))
@@ -307,11 +307,6 @@ pub(super) fn gpu_memory<'a>(
         Some(bytes.sum::<u64>())
     });
     shares.sum()
-}
-
-/// True if a pod in this state holds a place.
-pub(super) const fn holds(state: PodState) -> bool {
-    matches!(state, PodState::Starting | PodState::Running | PodState::Terminating)
 }
 
 /// Converts requested resources to the wire.
@@ -345,7 +340,7 @@ pub(super) fn nodes(view: &WorkloadView) -> Vec<String> {
 
 /// Additional fields of ours.
 fn extras(view: &WorkloadView, why: &[ReasonView]) -> WorkloadExtras {
-    let holding = || view.pods.iter().filter(|pod| holds(pod.state));
+    let holding = || view.pods.iter().filter(|pod| pod.state.holds_place());
     let running = view.pods.iter().filter(|pod| pod.state == PodState::Running);
     let labels = &view.spec.labels;
     let annotations = &view.spec.annotations;
@@ -401,11 +396,13 @@ pub(super) fn reason(view: &ReasonView) -> Reason {
 fn states(pods: &[PodView]) -> PodStates {
     let mut states = PodStates::default();
     for pod in pods {
-        states.crash_looping += u32::from(pod.restart_at.is_some());
+        states.crash_looping += u32::from(pod.state.is_crash_looping());
         let slot = match pod.state {
-            PodState::Pending => &mut states.pending,
+            PodState::Pending | PodState::BackingOff => &mut states.pending,
             PodState::Reserved => &mut states.reserved,
-            PodState::Starting => &mut states.starting,
+            PodState::Starting | PodState::PullFails | PodState::Paused | PodState::PlacesKept => {
+                &mut states.starting
+            }
             PodState::Running => &mut states.running,
             PodState::Terminating => &mut states.terminating,
             PodState::Succeeded => &mut states.succeeded,

@@ -517,11 +517,10 @@ pub(super) fn entry(title: &str, value: &str) -> String {
 
 /// Text about the remaining workloads: those with a process, even if it is being ended.
 fn farewell(by_signal: bool, pods: impl Iterator<Item = PodState>) -> String {
-    use PodState::{Running, Starting, Terminating};
     if !by_signal {
         return "elastane is down: its workloads were stopped\n".to_owned();
     }
-    let running = pods.filter(|state| matches!(state, Starting | Running | Terminating)).count();
+    let running = pods.filter(|state| state.holds_place()).count();
     match running {
         0 => "the server has stopped; no workload was running\n".to_owned(),
         1 => "the server has stopped; 1 workload goes on running. `elastane up` takes it over, \
@@ -559,7 +558,7 @@ mod tests {
     fn the_farewell_counts_every_process_left_behind() {
         let said = |pods: &[PodState]| farewell(true, pods.iter().copied());
         assert!(said(&[PodState::Pending, PodState::Succeeded]).contains("no workload was"));
-        for state in [PodState::Starting, PodState::Running, PodState::Terminating] {
+        for state in [PodState::Paused, PodState::Running, PodState::Terminating] {
             assert!(said(&[PodState::Pending, state]).contains("1 workload goes on"), "{state:?}");
         }
         assert!(said(&[PodState::Terminating; 2]).contains("2 workloads go on running"));

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use engine::{CheckpointNews, Observation, Observations, RunKey, RunState};
+use engine::{CheckpointNews, Observation, Observations, RunEvent, RunKey};
 use rustix::process::{getgid, getuid};
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::unix::UCred;
@@ -222,7 +222,7 @@ impl Run {
     }
 
     fn report_checkpoint(&self, news: CheckpointNews) {
-        self.observations.report(Observation { key: self.key, state: RunState::Checkpoint(news) });
+        self.observations.report(Observation::new(self.key, RunEvent::Checkpoint(news)));
     }
 
     /// Tells the scheduler, if it is time to.

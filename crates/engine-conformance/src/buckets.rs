@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{ALL, Fixture, LONG_MS, S3Server, Stage, TERM};
-use engine::{Bucket, Exit, Mount, MountSource, RunSpec, RunState};
+use engine::{Bucket, Exit, Mount, MountSource, RunEvent, RunNews, RunSpec};
 
 const HUSH: &str = "hush-93d7";
 
@@ -91,7 +91,7 @@ pub async fn ends_a_copy_of_a_bucket_with_whoever_wanted_it(fixture: &mut dyn Fi
     let spec = with(fixture.script("cat $ELASTANE_MOUNTS_DIR/data/one"), server.bucket("b"));
     let key = stage.start(spec).await;
     let preparing = |state| match state {
-        RunState::Preparing(what) => Some(what),
+        RunNews::Event(RunEvent::Preparing(what)) => Some(what),
         _ => None,
     };
     let what = stage.wait(key, preparing).await;

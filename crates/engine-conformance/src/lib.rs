@@ -34,7 +34,7 @@ use async_trait::async_trait;
 use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError};
 use uuid::Uuid;
 
-use engine::{Container, Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
+use engine::{Container, Engine, Exit, LogRange, Observation, RunKey, RunNews, RunSpec, RunState};
 
 /// A run of a new pod, without special requests.
 #[must_use]
@@ -188,12 +188,12 @@ impl Stage {
         key
     }
 
-    /// The next state of this run that satisfies the condition.
-    async fn wait<T>(&mut self, key: RunKey, wanted: impl Fn(RunState) -> Option<T>) -> T {
+    /// The next news of this run that satisfy the condition.
+    async fn wait<T>(&mut self, key: RunKey, wanted: impl Fn(RunNews) -> Option<T>) -> T {
         loop {
             let seen = self.seen.recv().await.expect("the stream lives as long as the engine");
             if seen.key == key
-                && let Some(found) = wanted(seen.state)
+                && let Some(found) = wanted(seen.news)
             {
                 return found;
             }
@@ -203,8 +203,10 @@ impl Stage {
     /// Waits until it runs; returns the process id where there is one.
     async fn running(&mut self, key: RunKey) -> Option<u32> {
         self.wait(key, |state| match state {
-            RunState::Running { pid, .. } => Some(pid),
-            RunState::Exited { exit, .. } => panic!("{key} was to run, but ended: {exit:?}"),
+            RunNews::State(RunState::Running { pid, .. }) => Some(pid),
+            RunNews::State(RunState::Exited { exit, .. }) => {
+                panic!("{key} was to run, but ended: {exit:?}")
+            }
             _ => None,
         })
         .await
@@ -212,7 +214,7 @@ impl Stage {
 
     async fn exit(&mut self, key: RunKey) -> Exit {
         let ended = |state| match state {
-            RunState::Exited { exit, .. } => Some(exit),
+            RunNews::State(RunState::Exited { exit, .. }) => Some(exit),
             _ => None,
         };
         self.wait(key, ended).await

@@ -1,7 +1,7 @@
 //! Copies of Git repositories, as every engine must make them.
 
 use crate::{ALL, Fixture, GitServer, LONG_MS, Stage, TERM};
-use engine::{Exit, Login, Mount, MountSource, Repository, RunSpec, RunState};
+use engine::{Exit, Login, Mount, MountSource, Repository, RunEvent, RunNews, RunSpec};
 
 const HUSH: &str = "hush-81c2";
 
@@ -99,7 +99,7 @@ pub async fn ends_a_copy_that_is_not_wanted(fixture: &mut dyn Fixture) {
     server.silence().be(true);
     let key = stage.start(with(fixture.script("echo begun"), repository(server.git()))).await;
     let preparing = |state| match state {
-        RunState::Preparing(what) => Some(what),
+        RunNews::Event(RunEvent::Preparing(what)) => Some(what),
         _ => None,
     };
     let what = stage.wait(key, preparing).await;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Observation, RunState};
+use engine::{Observation, RunEvent};
 
 use crate::measure::measure;
 use crate::shared::{DockerEngineState, blocking};
@@ -21,8 +21,8 @@ pub(crate) fn spawn(shared: &Arc<DockerEngineState>) {
             let (looking, driver) = (Arc::clone(&own), Arc::clone(&driver));
             let look = blocking(move || {
                 for (key, why) in looking.fractions.fractions.unreached() {
-                    let state = RunState::GpuUnlimited(why);
-                    looking.runs.observations.report(Observation { key, state });
+                    let event = RunEvent::GpuUnlimited(why);
+                    looking.runs.observations.report(Observation::new(key, event));
                 }
                 // One that owes an answer is reported by the measurements.
                 let sample = || driver.sample().unwrap_or_default();

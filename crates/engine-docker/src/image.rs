@@ -9,7 +9,7 @@ use bollard::auth::DockerCredentials;
 use bollard::errors::Error as Fault;
 use bollard::models::{ContainerCreateBody, CreateImageInfo, ImageConfig};
 use bollard::query_parameters::CreateImageOptionsBuilder;
-use engine::{Error, PullFailure, RegistryLogin, RunState};
+use engine::{Error, PullFailure, RegistryLogin, RunEvent};
 use futures_util::StreamExt as _;
 use tokio::time::Instant;
 
@@ -87,10 +87,10 @@ pub(crate) async fn pull(
     image: &str,
     login: Option<&RegistryLogin>,
     first_pause: Duration,
-    report: impl Fn(RunState),
+    report: impl Fn(RunEvent),
 ) -> Result<(), String> {
     let (mut tries, mut pause) = (0, first_pause);
-    let progress = |text| report(RunState::Preparing(text));
+    let progress = |text| report(RunEvent::Preparing(text));
     progress(format!("pulling image `{image}`"));
     loop {
         let Err(fault) = pull_once(docker, image, login, &progress).await else { return Ok(()) };
@@ -103,7 +103,7 @@ pub(crate) async fn pull(
         tries += 1;
         let again_in_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         let why = format!("image `{image}` cannot be pulled: {why}");
-        report(RunState::PullFailed(PullFailure { why, tries, again_in_ms }));
+        report(RunEvent::PullFailed(PullFailure { why, tries, again_in_ms }));
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(PAUSE_MAX);
     }

@@ -9,7 +9,8 @@ use std::time::Duration;
 use bollard::models::{ContainerStatsResponse, ContainerSummary};
 use bollard::query_parameters::StatsOptionsBuilder;
 use engine::{
-    Error, ForeignProcess, GpuHealth, GpuUse, Measured, Observation, RunKey, RunState, RunUse,
+    Error, ForeignProcess, GpuHealth, GpuUse, Measured, Observation, RunEvent, RunKey, RunState,
+    RunUse,
 };
 use engine_fractions::Over;
 use futures_util::{StreamExt as _, stream};
@@ -81,8 +82,8 @@ pub(crate) async fn measure(shared: &Arc<DockerEngineState>) -> Measured {
                         let is_one = |pid| home(pid).as_ref() == Some(&id);
                         seen.ended = engine_fractions::end_newest(pids, is_one);
                     }
-                    let state = RunState::GpuOver(seen);
-                    own.runs.observations.report(Observation { key, state });
+                    let event = RunEvent::GpuOver(seen);
+                    own.runs.observations.report(Observation::new(key, event));
                 }
             }
         };

@@ -137,8 +137,14 @@ async fn adopt(shared: &DockerEngineState, key: RunKey) -> Result<(), Error> {
         return shared.remove_container(key).await;
     }
     let Inspected { state, address, workload_id, place, .. } = inspected;
-    shared
-        .runs
-        .know(key, RegisteredRun { state, has_container: true, address, workload_id, place });
+    shared.runs.know(
+        key,
+        RegisteredRun {
+            state,
+            has_container: true,
+            address,
+            ..RegisteredRun::requested(workload_id, place)
+        },
+    );
     Ok(())
 }

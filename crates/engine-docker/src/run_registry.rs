@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::{KeyedLock, ListedRun, Observation, Observations, RunKey, RunPlace, RunState};
+use engine::{
+    KeyedLock, ListedRun, Observation, Observations, RunEvent, RunKey, RunPlace, RunState,
+};
 use uuid::Uuid;
 
 /// The registered runs.
@@ -21,6 +23,8 @@ pub(crate) struct RunRegistry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RegisteredRun {
     pub(crate) state: RunState,
+    /// The last event of its preparation.
+    pub(crate) preparation: Option<RunEvent>,
     /// True if it has a container: if that disappears, the run is lost.
     pub(crate) has_container: bool,
     /// Where its ports are reached.
@@ -34,7 +38,14 @@ pub(crate) struct RegisteredRun {
 impl RegisteredRun {
     /// One that was only requested.
     pub(crate) const fn requested(workload_id: Uuid, place: Option<RunPlace>) -> Self {
-        Self { state: RunState::Starting, has_container: false, address: None, workload_id, place }
+        Self {
+            state: RunState::Starting,
+            preparation: None,
+            has_container: false,
+            address: None,
+            workload_id,
+            place,
+        }
     }
 }
 
@@ -103,7 +114,18 @@ impl RunRegistry {
             return;
         }
         known.state = state.clone();
-        self.observations.report(Observation { key, state });
+        self.observations.report(Observation::new(key, state));
+    }
+
+    /// Reports the preparation of a registered run, unless its process has started or it was
+    /// reported.
+    pub(crate) fn report_preparation(&self, key: RunKey, event: RunEvent) {
+        let mut runs = open(&self.runs);
+        let Some(known) = runs.get_mut(&key) else { return };
+        if known.state == RunState::Starting && known.preparation.as_ref() != Some(&event) {
+            known.preparation = Some(event.clone());
+            self.observations.report(Observation::new(key, event));
+        }
     }
 }
 
@@ -132,8 +154,8 @@ mod tests {
         {
             registry.report(key, state);
         }
-        assert_eq!(told.try_recv().map(|seen| seen.state), Ok(runs));
-        assert_eq!(told.try_recv().map(|seen| seen.state), Ok(ended(3)));
+        assert_eq!(told.try_recv().map(|seen| seen.news), Ok(runs.into()));
+        assert_eq!(told.try_recv().map(|seen| seen.news), Ok(ended(3).into()));
         assert!(told.try_recv().is_err());
         assert_eq!((registry.state(key), registry.living()), (Some(ended(3)), vec![]));
     }

@@ -8,7 +8,7 @@ use bollard::errors::Error as Fault;
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, UploadToContainerOptionsBuilder};
 use engine::copy::NotCopied;
-use engine::{Error, Exit, MountSource, PullPolicy, RunKey, RunPlace, RunSpec, RunState};
+use engine::{Error, Exit, MountSource, PullPolicy, RunEvent, RunKey, RunPlace, RunSpec, RunState};
 use tokio::sync::oneshot;
 
 use crate::copies::Copies;
@@ -156,8 +156,8 @@ async fn get(
     pull: bool,
     cancelled: &mut oneshot::Receiver<()>,
 ) -> Result<Copies, NotCopied> {
-    let report = |state| shared.runs.report(spec.key, state);
-    let tell = |text| report(RunState::Preparing(text));
+    let report = |event| shared.runs.report_preparation(spec.key, event);
+    let tell = |text| report(RunEvent::Preparing(text));
     if pull {
         let (docker, login) = (&shared.daemon.docker, spec.registry.as_ref());
         let pulling = image::pull(docker, &spec.image, login, shared.pull_pause, report);

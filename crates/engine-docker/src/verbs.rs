@@ -213,13 +213,7 @@ async fn stop(shared: &Arc<DockerEngineState>, key: RunKey, grace_ms: u64) -> Re
         shared.runs.know(key, RegisteredRun { has_container: true, ..known });
     }
     match inspected.state {
-        RunState::Starting
-        | RunState::Preparing(_)
-        | RunState::PullFailed(_)
-        | RunState::Struck(_)
-        | RunState::GpuOver(_)
-        | RunState::GpuUnlimited(_)
-        | RunState::Checkpoint(_) => {
+        RunState::Starting => {
             shared.remove_container(key).await?;
             let stopped = RunState::Exited { exit: Exit::Signal(start::TERM), at: now() };
             shared.runs.report(key, stopped);

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Observation, RunState};
+use engine::{Observation, RunEvent};
 
 use crate::measure::measure;
 use crate::shared::{LocalEngineState, blocking};
@@ -22,8 +22,8 @@ pub(crate) fn spawn(shared: &Arc<LocalEngineState>) {
             let (own, driver) = (Arc::clone(&own), Arc::clone(&driver));
             let look = blocking(move || {
                 for (key, why) in own.fractions.unreached() {
-                    let state = RunState::GpuUnlimited(why);
-                    own.observations.report(Observation { key, state });
+                    let event = RunEvent::GpuUnlimited(why);
+                    own.observations.report(Observation::new(key, event));
                 }
                 // One that owes an answer is reported by the measurements.
                 if own.fractions.is_urgent(|| driver.sample().unwrap_or_default()) {

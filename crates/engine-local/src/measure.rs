@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use engine::{ForeignProcess, GpuHealth, GpuUse, Measured, Observation, RunKey, RunState, RunUse};
+use engine::{ForeignProcess, GpuHealth, GpuUse, Measured, Observation, RunEvent, RunKey, RunUse};
 use engine_fractions::Over;
 use gpu::Activity;
 use rustix::param::{clock_ticks_per_second, page_size};
@@ -47,8 +47,8 @@ pub(crate) fn measure(shared: &LocalEngineState) -> Measured {
                 if ends && let Some(family) = subtrees.get(&run.key) {
                     seen.ended = end_newest(&gpus, &seen.gpu, &pids_of(family));
                 }
-                let state = RunState::GpuOver(seen);
-                shared.observations.report(Observation { key: run.key, state });
+                let event = RunEvent::GpuOver(seen);
+                shared.observations.report(Observation::new(run.key, event));
             }
         }
     }

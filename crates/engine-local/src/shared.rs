@@ -6,7 +6,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::{Error, KeyedLock, ListedRun, Observation, Observations, Outage, RunKey, RunState};
+use engine::{
+    Error, KeyedLock, ListedRun, Observation, Observations, Outage, RunEvent, RunKey, RunState,
+};
 use engine_channel::{Channels, Opens, Owner, Storage};
 use engine_fractions::Fractions;
 use tokio::sync::oneshot;
@@ -172,8 +174,8 @@ impl LocalEngineState {
     pub(crate) fn report_out_of_memory_kills(&self, key: RunKey, kills: u64) {
         let before = open(&self.kills).insert(key, kills).unwrap_or(0);
         if kills > before {
-            let state = RunState::Struck(kills - before);
-            self.observations.report(Observation { key, state });
+            let struck = RunEvent::Struck(kills - before);
+            self.observations.report(Observation::new(key, struck));
         }
     }
 
@@ -197,7 +199,7 @@ impl LocalEngineState {
         };
         if news {
             *known = state.clone();
-            self.observations.report(Observation { key, state: state.into() });
+            self.observations.report(Observation::new(key, RunState::from(state)));
         }
         drop(states);
         if has_ended {
@@ -223,7 +225,7 @@ impl LocalEngineState {
 
     /// Reports progress of a run's copies. It is not stored.
     pub(crate) fn report_progress(&self, key: RunKey, what: String) {
-        self.observations.report(Observation { key, state: RunState::Preparing(what) });
+        self.observations.report(Observation::new(key, RunEvent::Preparing(what)));
     }
 
     /// Marks the copies as in progress, until the returned receiver fires.

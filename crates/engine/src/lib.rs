@@ -36,8 +36,8 @@ pub use spec::{
     Framework, Gang, GpuHealth, GpuOver, HOME_FOLDER, JOB_PROGRAM, JOB_TOKEN_FILE,
     JOB_TOKEN_VARIABLE, Limits, LimitsKept, ListedRun, Login, MASTER, Member, Mount, MountSource,
     Observation, PoolFractions, Port, Propagation, PullFailure, PullPolicy, RegistryLogin,
-    Repository, RunKey, RunPlace, RunSpec, RunState, Seccomp, Secret, SecretPlace, Security,
-    TASKS_MAX, TimeSlicing, User, WORKER,
+    Repository, RunEvent, RunKey, RunNews, RunPlace, RunSpec, RunState, Seccomp, Secret,
+    SecretPlace, Security, TASKS_MAX, TimeSlicing, User, WORKER,
 };
 pub use timestamps::Timestamps;
 

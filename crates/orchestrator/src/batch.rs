@@ -78,6 +78,8 @@ impl State {
     /// Recomputes every account, for tests; too slow for large clusters.
     fn books_are_right(&self) -> bool {
         self.cluster.pods().len() > CHECKED_MAX
-            || (self.cluster.verify() == Ok(()) && self.workloads.is_in_step())
+            || (self.cluster.verify() == Ok(())
+                && self.workloads.is_in_step()
+                && self.lives_fit_places())
     }
 }

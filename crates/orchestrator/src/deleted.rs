@@ -11,9 +11,9 @@ use uuid::Uuid;
 use crate::Error;
 use crate::view_builder::{is_wanted, pod_without_place, state_without_place, without_places};
 use crate::workloads::{
-    Ended, Pod, Workload, by_workload, model_request, pod_from_row, workload_from_row,
+    Pod, Workload, by_workload, model_request, pod_from_row, workload_from_row,
 };
-use view::{NodeView, Phase, PodState, PodView, SharedMap, View, WorkloadView};
+use view::{NodeView, PodState, PodView, SharedMap, View, WorkloadView};
 
 /// Views of deleted workloads, from their rows.
 ///
@@ -63,7 +63,7 @@ pub fn archived_views(found: Archived, view: &View) -> Result<Vec<Arc<WorkloadVi
         let pods = workload.pods.iter().zip(workload.turns()).map(|(pod, turn)| PodView {
             port: pod.port,
             wanted: is_wanted(&workload, pod),
-            restart_at: pod.restart_at,
+            restart_at: pod.life().restarts_at(),
             ..pod_without_place(&workload, pod, state_without_place(&workload, pod, turn))
         });
         views.push(Arc::new(WorkloadView {
@@ -112,10 +112,9 @@ fn shown(
 }
 
 fn pod_shown(workload: &Workload, pod: &Pod) -> PodView {
-    let state = match (pod.ended, workload.phase) {
-        (Some(Ended::Succeeded), _) | (None, Phase::Completed) => PodState::Succeeded,
-        (Some(Ended::Failed), _) | (None, Phase::Failed) => PodState::Failed,
-        (None, _) => PodState::Gone,
+    let state = match pod.life().shown_without_place(false, workload.phase) {
+        ended @ (PodState::Succeeded | PodState::Failed) => ended,
+        _ => PodState::Gone,
     };
     pod_without_place(workload, pod, state)
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{NodeId, QueueId};
+use pod_life::Fault;
 use records::Desired;
 use units::{Instant, Resources};
 use uuid::Uuid;
@@ -14,9 +15,8 @@ use crate::nodes::Node;
 use crate::org::{Department, Owner, Project, Unit};
 use crate::pools::Pool;
 use crate::state::State;
-use crate::workloads::{Ended, Pod, Workload, pod_name};
+use crate::workloads::{Pod, Workload, pod_name};
 use spec::{ExitKind, Share};
-use view::codes::NOT_STARTED;
 use view::{
     GpuPod, NodeView, Objects, OrgUnit, PendingReason, Phase, PodState, PodView, PoolShare,
     PoolView, ProjectView, QueueStatus, ReasonView, SharedMap, View, WorkloadView,
@@ -408,7 +408,7 @@ impl State {
             pool: self.pool_in_use(workload),
             checkpointed_at: model.and_then(|model| model.checkpointed_at),
             unsaved_since: model.filter(|model| model.placed > 0).and_then(|model| {
-                let began = workload.pods.iter().filter_map(|pod| pod.started_at).min()?;
+                let began = workload.pods.iter().filter_map(|pod| pod.life().started_at()).min()?;
                 Some(model.checkpointed_at.map_or(began, |at| at.max(began)))
             }),
             ..without_places(workload, self.org.project_name(workload.project_id), department)
@@ -433,28 +433,33 @@ impl State {
 
     /// The fault of a pod in this state, or the reason why it holds its place without a process.
     fn condition(&self, workload: &Workload, pod: &Pod, state: PodState) -> Option<ReasonView> {
-        let own = pod.condition.clone().filter(|why| {
+        let own = pod.life().fault().filter(|_| {
             // A machine that could not start it is the reason why it waits.
-            let waits = why.code == NOT_STARTED.code && !workload.pending.is_empty();
-            state.is_starting_or_running() || waits
+            state.is_starting_or_running() || !workload.pending.is_empty()
         });
-        let holds = state == PodState::Starting && pod.waits_for_others;
-        own.or_else(|| holds.then(|| self.keeps_places(workload)).flatten())
+        let holds = pod.life().is_assembling();
+        own.map(Fault::reason).or_else(|| holds.then(|| self.keeps_places(workload)).flatten())
     }
 
     fn pod_view(&self, workload: &Workload, pod: &Pod, turn: bool) -> PodView {
         let binding = self.binding(pod);
-        let state = match (&binding.current, &binding.next) {
-            (Some(_), _) if binding.releasing => PodState::Terminating,
-            (Some(_), _) if pod.started_at.is_some() => PodState::Running,
-            (Some(_), _) => PodState::Starting,
-            (None, Some(_)) => PodState::Reserved,
-            (None, None) => state_without_place(workload, pod, turn),
-        };
+        let shown = pod.life().shown(binding.next.is_some());
+        let shown = shown.unwrap_or_else(|| state_without_place(workload, pod, turn));
         let of_machine = pod.last_exit_kind.is_some_and(ExitKind::is_of_machine);
-        let restart_at = match state {
+        let restart_at = match shown {
             PodState::Pending => Self::backs_off_until(workload, pod),
-            _ => pod.restart_at.filter(|_| !of_machine),
+            _ => pod.life().restarts_at().filter(|_| !of_machine),
+        };
+        let state = match shown {
+            PodState::Pending if restart_at.is_some() => PodState::BackingOff,
+            // The fault of the machine is no failure of its own.
+            PodState::Paused if of_machine => PodState::Starting,
+            PodState::Starting
+                if pod.life().is_assembling() && self.keeps_places(workload).is_some() =>
+            {
+                PodState::PlacesKept
+            }
+            other => other,
         };
         let place = binding.current.as_ref().or(binding.next.as_ref());
         let gpus = place.map(|p| p.devices.iter().map(|share| (share.gpu, share.millis)).collect());
@@ -478,17 +483,8 @@ pub(crate) fn is_wanted(workload: &Workload, pod: &Pod) -> bool {
 
 /// The state of a pod without a place; `turn`: it is its turn to run.
 pub(crate) fn state_without_place(workload: &Workload, pod: &Pod, turn: bool) -> PodState {
-    match pod.ended {
-        Some(Ended::Succeeded) => PodState::Succeeded,
-        Some(Ended::Failed) => PodState::Failed,
-        // A replica that should not run has no turn either; `wanted` shows that.
-        None if !turn && !pod.left => PodState::Later,
-        // The pod was stopped because its workload had ended.
-        None if workload.phase == Phase::Completed => PodState::Succeeded,
-        None if workload.phase == Phase::Failed => PodState::Failed,
-        None if workload.phase == Phase::Stopped => PodState::Suspended,
-        None => PodState::Pending,
-    }
+    // A replica that should not run has no turn either; `wanted` shows that.
+    pod.life().shown_without_place(!turn && !pod.left, workload.phase)
 }
 
 /// View of a workload from its record, without places.
@@ -547,7 +543,7 @@ pub(crate) fn pod_without_place(workload: &Workload, pod: &Pod, state: PodState)
         gpus: Vec::new(),
         placed_at: pod.placed_at,
         held_since: pod.held_since,
-        started_at: pod.started_at,
+        started_at: pod.life().started_at(),
         last_exit: pod.last_exit.clone(),
         restart_at: None,
         condition: None,

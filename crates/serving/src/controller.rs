@@ -345,16 +345,10 @@ impl Active {
         now: Instant,
     ) -> u32 {
         let ([newest, older @ ..], [own, ..]) = (live, replicas) else { return 0 };
-        let waits = |pod: &PodView| pod.wanted && pod.state == PodState::Pending;
+        let waits = |pod: &PodView| pod.wanted && pod.state.is_pending();
         let lacks_room = !newest.pending.is_empty() && newest.pods.iter().any(waits);
         let is_starting = own.iter().any(|one| one.wanted && one.placed && !one.ready);
-        let is_going = |pod: &PodView| {
-            !pod.wanted
-                && matches!(
-                    pod.state,
-                    PodState::Starting | PodState::Running | PodState::Terminating
-                )
-        };
+        let is_going = |pod: &PodView| !pod.wanted && pod.state.holds_place();
         let pods = || older.iter().flat_map(|revision| &revision.pods);
         let goes_anyway =
             roll(replicas, self.replicas, 0).iter().skip(1).any(|it| !it.leave.is_empty());
@@ -378,8 +372,7 @@ impl Active {
 /// Start of the time in which any of these has had a place, given the former start. A replica that
 /// restarts in its place keeps it; an evicted one starts over.
 fn starting_since(before: Option<Instant>, pods: &[PodView]) -> Option<Instant> {
-    let is_placed =
-        |pod: &PodView| pod.wanted && matches!(pod.state, PodState::Starting | PodState::Running);
+    let is_placed = |pod: &PodView| pod.wanted && pod.state.is_starting_or_running();
     pods.iter().any(is_placed).then(|| before.unwrap_or_else(Instant::now))
 }
 
@@ -408,7 +401,7 @@ fn unready(Unready { at, fault }: &Unready, asked: u16) -> String {
 
 /// The port of a replica, if its process runs.
 fn port_of(pod: &PodView) -> Option<u16> {
-    pod.port.filter(|_| matches!(pod.state, PodState::Starting | PodState::Running))
+    pod.port.filter(|_| pod.state.is_starting_or_running())
 }
 
 fn count<'a>(

@@ -58,8 +58,8 @@ pub use pool_fractions::PoolFractions;
 pub use priority::Priority;
 pub use run::{
     BadRunKey, CheckpointNews, Device, DiskRoom, Exit, ExitKind, ForeignProcess, GPU_LIMIT_HARD,
-    GPU_LIMIT_LABEL, GpuHealth, GpuOver, LimitsKept, ListedRun, Observation, PullFailure, RunKey,
-    RunPlace, RunSpec, RunState, SIMULATED_DRIVER_LABEL, Secret,
+    GPU_LIMIT_LABEL, GpuHealth, GpuOver, LimitsKept, ListedRun, Observation, PullFailure, RunEvent,
+    RunKey, RunNews, RunPlace, RunSpec, RunState, SIMULATED_DRIVER_LABEL, Secret,
 };
 pub use serving::{
     Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,

@@ -242,10 +242,6 @@ impl Exit {
 pub enum RunState {
     /// Accepted, no main process yet.
     Starting,
-    /// Accepted; its image or data is being fetched. The text describes the progress for users.
-    Preparing(String),
-    /// Accepted; its image cannot be pulled now, and the pull is retried.
-    PullFailed(PullFailure),
     /// The main process runs.
     Running {
         /// Process id of the main process on this machine, if there is one.
@@ -253,16 +249,6 @@ pub enum RunState {
         /// When it started.
         started_at: Instant,
     },
-    /// The main process runs, and the kernel has killed this number of other processes since the
-    /// last observation, because the run used more memory than its limit.
-    Struck(u64),
-    /// It runs, and holds more memory of a GPU than it may.
-    GpuOver(GpuOver),
-    /// It runs, and the enforcement of its part of a GPU does not reach its program; the text is
-    /// the cause.
-    GpuUnlimited(String),
-    /// It runs, and has reported about its checkpoints.
-    Checkpoint(CheckpointNews),
     /// Every process of the run is gone.
     Exited {
         /// How it ended.
@@ -270,6 +256,25 @@ pub enum RunState {
         /// When it ended.
         at: Instant,
     },
+}
+
+/// Event of a run, which does not change its state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunEvent {
+    /// The image or data of a starting run is being fetched. The text describes the progress for
+    /// users.
+    Preparing(String),
+    /// The image of a starting run cannot be pulled now, and the pull is retried.
+    PullFailed(PullFailure),
+    /// The kernel has killed this number of processes beside the main one since the last
+    /// observation, because the run used more memory than its limit.
+    Struck(u64),
+    /// The run holds more memory of a GPU than it may.
+    GpuOver(GpuOver),
+    /// The enforcement of its part of a GPU does not reach its program; the text is the cause.
+    GpuUnlimited(String),
+    /// The run has reported about its checkpoints.
+    Checkpoint(CheckpointNews),
 }
 
 /// Report of a run about its checkpoints.
@@ -315,14 +320,43 @@ pub struct PullFailure {
     pub again_in_ms: u64,
 }
 
-/// An observation of an engine: the newest state of one run. May arrive late, twice and out of
-/// order.
+/// News of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RunNews {
+    /// Its newest state.
+    State(RunState),
+    /// An event that leaves its state as it is.
+    Event(RunEvent),
+}
+
+impl From<RunState> for RunNews {
+    fn from(state: RunState) -> Self {
+        Self::State(state)
+    }
+}
+
+impl From<RunEvent> for RunNews {
+    fn from(event: RunEvent) -> Self {
+        Self::Event(event)
+    }
+}
+
+/// An observation of an engine: news of one run. May arrive late, twice and out of order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// Key of the run.
     pub key: RunKey,
-    /// Its state.
-    pub state: RunState,
+    /// Its news. Recordings call it `state`.
+    #[serde(rename = "state")]
+    pub news: RunNews,
+}
+
+impl Observation {
+    /// News of a run.
+    pub fn new(key: RunKey, news: impl Into<RunNews>) -> Self {
+        Self { key, news: news.into() }
+    }
 }
 
 /// The node of a run, and its GPU shares there.

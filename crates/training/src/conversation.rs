@@ -83,7 +83,7 @@ fn news_of(workload: &WorkloadView, worker: &WorkerStatus) -> Option<Event> {
     let pod = worker.pod.clone();
     let index = workload.pods.iter().position(|one| one.name == pod_of(&pod));
     match index.map(|index| workload.pods[index].state) {
-        Some(PodState::Starting | PodState::Running) => None,
+        Some(state) if state.is_starting_or_running() => None,
         Some(PodState::Terminating) if worker.leaving => None,
         Some(PodState::Terminating) => {
             let within_ms = workload.spec.set_of(index?).0.pod.grace_ms;

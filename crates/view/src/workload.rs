@@ -163,12 +163,20 @@ pub struct PodView {
 pub enum PodState {
     /// Waits for a place.
     Pending,
+    /// Waits for a place and for the end of the back-off after a failure.
+    BackingOff,
     /// Waits until other pods of its workload have run.
     Later,
     /// Has a place that is being freed for it.
     Reserved,
     /// Placed, starting.
     Starting,
+    /// Placed; its image cannot be pulled now, and the pull is retried.
+    PullFails,
+    /// Holds its place, without a process, until it restarts there after a failure.
+    Paused,
+    /// Holds its place, without a process, while its gang has too few pods to go on.
+    PlacesKept,
     /// Runs.
     Running,
     /// Being stopped.
@@ -184,9 +192,40 @@ pub enum PodState {
 }
 
 impl PodState {
+    /// True if it waits for a place.
+    #[must_use]
+    pub const fn is_pending(self) -> bool {
+        matches!(self, Self::Pending | Self::BackingOff)
+    }
+
     /// True if it has a place, and is not being stopped.
     #[must_use]
     pub const fn is_starting_or_running(self) -> bool {
-        matches!(self, Self::Starting | Self::Running)
+        match self {
+            Self::Starting | Self::PullFails | Self::Paused | Self::PlacesKept | Self::Running => {
+                true
+            }
+            Self::Pending
+            | Self::BackingOff
+            | Self::Later
+            | Self::Reserved
+            | Self::Terminating
+            | Self::Succeeded
+            | Self::Failed
+            | Self::Suspended
+            | Self::Gone => false,
+        }
+    }
+
+    /// True if it holds a place.
+    #[must_use]
+    pub const fn holds_place(self) -> bool {
+        self.is_starting_or_running() || matches!(self, Self::Terminating)
+    }
+
+    /// True if it restarts after a failure, in its place or elsewhere.
+    #[must_use]
+    pub const fn is_crash_looping(self) -> bool {
+        matches!(self, Self::BackingOff | Self::Paused)
     }
 }

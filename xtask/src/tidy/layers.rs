@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// Crates that each crate may depend on, lower crates first. A crate that is not here may not
 /// exist: adding one is a decision.
-const MAY_USE: [(&str, &[&str]); 62] = [
+const MAY_USE: [(&str, &[&str]); 63] = [
     ("units", &[]),
     ("fixture", &[]),
     ("trees", &[]),
@@ -61,7 +61,11 @@ const MAY_USE: [(&str, &[&str]); 62] = [
     ("kube-api", &["fixture", "skip"]),
     ("quickstart", &[]),
     ("view", &["units", "spec", "records", "model", "reasons"]),
-    ("orchestrator", &["units", "spec", "records", "model", "reasons", "sched", "view"]),
+    ("pod-life", &["units", "spec", "view"]),
+    (
+        "orchestrator",
+        &["units", "spec", "records", "model", "reasons", "sched", "view", "pod-life"],
+    ),
     (
         "recording",
         &["units", "spec", "records", "model", "reasons", "sched", "view", "orchestrator"],

@@ -6,7 +6,7 @@ use super::layers::Packages;
 use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Crates that decide: no I/O, no clock, no chance, no threads, no wire format.
-const CORE: [&str; 10] = [
+const CORE: [&str; 11] = [
     "units",
     "spec",
     "records",
@@ -16,11 +16,13 @@ const CORE: [&str; 10] = [
     "sched",
     "elastic",
     "view",
+    "pod-life",
     "orchestrator",
 ];
 
 /// Crates among them that know documents, and share the views of readers with them.
-const WITH_DOCUMENTS: [&str; 6] = ["units", "spec", "records", "elastic", "view", "orchestrator"];
+const WITH_DOCUMENTS: [&str; 7] =
+    ["units", "spec", "records", "elastic", "view", "pod-life", "orchestrator"];
 
 /// Dependencies that a core crate may have.
 const MAY_DEPEND_ON: [&str; 6] = [
@@ -32,9 +34,10 @@ const MAY_DEPEND_ON: [&str; 6] = [
     "smallvec",
 ];
 /// Further dependencies that a crate with documents may have.
-const DOCUMENTS_MAY_DEPEND_ON: [&str; 7] = [
+const DOCUMENTS_MAY_DEPEND_ON: [&str; 8] = [
     "elastane-spec",
     "elastane-records",
+    "elastane-pod-life",
     "elastane-sched",
     "elastane-view",
     "serde",

@@ -18,7 +18,7 @@ use records::EventFilter;
 use sim::what_if::Asked;
 use spec::{WorkloadKind, WorkloadSpec};
 use uuid::Uuid;
-use view::{Event, Phase, PodState, PodView, View, WorkloadView};
+use view::{Event, Phase, PodView, View, WorkloadView};
 
 use super::elastane_ext::foretell;
 use super::workload_kinds::{add, create, delete, project_and_spec, read, source};
@@ -172,8 +172,7 @@ async fn replacement(
 ) -> Result<Option<String>, ApiError> {
     let known = state.control.view();
     let revisions = view.revisions.iter().filter_map(|id| known.revisions.get(id));
-    let is_placed =
-        |pod: &&PodView| pod.wanted && matches!(pod.state, PodState::Starting | PodState::Running);
+    let is_placed = |pod: &&PodView| pod.wanted && pod.state.is_starting_or_running();
     let serving = revisions.flat_map(|revision| &revision.pods).filter(is_placed).count();
     if serving == 0 {
         return Ok(None);

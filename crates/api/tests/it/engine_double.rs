@@ -41,7 +41,7 @@ impl EngineDouble {
         run.1 = state.clone();
         if let Some(listener) = &machine.listener {
             // The dispatcher may be gone already.
-            let _ = listener.send(Observation { key, state });
+            let _ = listener.send(Observation::new(key, state));
         }
     }
 

@@ -235,9 +235,8 @@ impl Sample {
 
 /// The pods that hold a place, with their workloads.
 pub(super) fn placed(view: &View) -> impl Iterator<Item = (&WorkloadView, &PodView)> {
-    let held = [PodState::Starting, PodState::Running, PodState::Terminating];
     let pods = view.workloads.values().flat_map(|w| w.pods.iter().map(move |pod| (&**w, pod)));
-    pods.filter(move |(_, pod)| held.contains(&pod.state))
+    pods.filter(|(_, pod)| pod.state.holds_place())
 }
 
 /// Nodes by their names.

@@ -1,12 +1,12 @@
 //! Checkpoints that runs report: the victims of an eviction, and its wait for a checkpoint.
 
-use engine::{CheckpointNews, RunState};
+use engine::{CheckpointNews, RunEvent};
 use view::{Phase, PodState};
 
 use crate::world::{World, nodes, training};
 
-fn saved(ago_ms: u64) -> RunState {
-    RunState::Checkpoint(CheckpointNews::Saved { ago_ms })
+fn saved(ago_ms: u64) -> RunEvent {
+    RunEvent::Checkpoint(CheckpointNews::Saved { ago_ms })
 }
 
 /// Two workloads of the first project on two GPUs, one of which is beyond its quota, and a third of
@@ -21,7 +21,7 @@ async fn world() -> World {
     w
 }
 
-async fn tells(w: &World, name: &str, news: RunState) {
+async fn tells(w: &World, name: &str, news: RunEvent) {
     let before = w.get(name).unwrap().checkpointed_at;
     w.engine.tell(w.engine.run_of(name).key, news);
     let is_noted = |view: &view::View| {
@@ -56,7 +56,7 @@ async fn a_checkpoint_that_has_gone_counts_no_more() {
     let w = world().await;
     tells(&w, "one", saved(0)).await;
     tells(&w, "two", saved(120_000)).await;
-    tells(&w, "one", RunState::Checkpoint(CheckpointNews::Gone)).await;
+    tells(&w, "one", RunEvent::Checkpoint(CheckpointNews::Gone)).await;
     assert_eq!(victim(&w).await, "two");
 }
 
@@ -81,7 +81,7 @@ async fn an_eviction_waits_for_an_announced_checkpoint_and_a_deletion_does_not()
         view.workloads.values().any(|one| one.pods[0].state == PodState::Terminating)
     };
     w.until("it is to leave", leaves).await;
-    w.engine.tell(key, RunState::Checkpoint(CheckpointNews::Awaited { within_ms: 7500 }));
+    w.engine.tell(key, RunEvent::Checkpoint(CheckpointNews::Awaited { within_ms: 7500 }));
     let id = w.id("one");
     let is_stopped = || w.engine.calls().contains(&"stop one.1".to_owned());
     while !w.events(id).await.iter().any(|event| event.kind == "AwaitsCheckpoint") {

@@ -1,6 +1,6 @@
 //! Container settings of pods, on their way to a run.
 
-use engine::{Exit, RunState};
+use engine::{Exit, RunEvent};
 use spec::{
     Container, Limits, Mount, MountSource, Port, Propagation, PullPolicy, Repository, Seccomp,
     SecretTo, SecretUse, Security, User, WorkloadSpec,
@@ -166,8 +166,8 @@ async fn limits_that_are_not_kept_are_told_and_one_that_kills_is_named() {
     w.submit(1, WorkloadSpec { backoff_limit: 0, ..spec }).await;
     w.phase("t", Phase::Running).await;
     let key = w.engine.run_of("t").key;
-    w.engine.tell(key, RunState::Struck(2));
-    w.engine.tell(key, RunState::GpuUnlimited("its program is static".to_owned()));
+    w.engine.tell(key, RunEvent::Struck(2));
+    w.engine.tell(key, RunEvent::GpuUnlimited("its program is static".to_owned()));
     w.engine.end(key, Exit::OutOfMemory);
     let failed = w.phase("t", Phase::Failed).await;
     let said = w.events(failed.id).await;

@@ -228,7 +228,7 @@ async fn a_worker_that_fails_begins_again_so_often_and_all_that_fail_end_the_job
     are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-1 Running").await;
     let ends = async |pod: &str, exit: Exit, next: &str| {
         w.engine.end(run(&w, "low", pod).key, exit);
-        are(&w, "low", &format!("master-low Running, {next} Starting, worker-low-1 Running")).await;
+        are(&w, "low", &format!("master-low Running, {next} Paused, worker-low-1 Running")).await;
         w.clock.advance_ms(2000);
         are(&w, "low", &format!("master-low Running, {next} Running, worker-low-1 Running")).await;
     };
@@ -299,7 +299,7 @@ async fn numbers_outlive_the_server() {
     w.submit(1, job("low", 2, 1000)).await;
     are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-1 Running").await;
     w.engine.end(run(&w, "low", "worker-low-1").key, Exit::Signal(9));
-    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-2 Starting").await;
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-2 Paused").await;
     w.clock.advance_ms(2000);
     let after = "master-low Running, worker-low-0 Running, worker-low-2 Running";
     are(&w, "low", after).await;

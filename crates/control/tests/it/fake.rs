@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use control::Clock;
 use engine::{
     Capabilities, Engine, Error, Exit, Fractions, GpuHealth, Isolation, IsolationKind, LimitsKept,
-    ListedRun, LogRange, Measured, Observation, RunKey, RunPlace, RunSpec, RunState,
+    ListedRun, LogRange, Measured, Observation, RunKey, RunNews, RunPlace, RunSpec, RunState,
 };
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
@@ -208,20 +208,19 @@ impl FakeEngine {
     }
 
     /// Puts a run into a state and reports it.
-    pub(crate) fn tell(&self, key: RunKey, state: RunState) {
+    pub(crate) fn tell(&self, key: RunKey, news: impl Into<RunNews>) {
+        let news = news.into();
         self.with(|m| {
-            if let Some(run) = m.runs.get_mut(&key)
-                && !matches!(state, RunState::Checkpoint(_))
-            {
+            if let (Some(run), RunNews::State(state)) = (m.runs.get_mut(&key), &news) {
                 run.1 = state.clone();
             }
-            m.report(key, state);
+            m.report(key, news);
         });
     }
 
     /// Reports without changing anything: a message that is late or comes twice.
-    pub(crate) fn report(&self, key: RunKey, state: RunState) {
-        self.with(|m| m.report(key, state));
+    pub(crate) fn report(&self, key: RunKey, news: impl Into<RunNews>) {
+        self.with(|m| m.report(key, news));
     }
 
     /// Adds an orphaned run.
@@ -236,10 +235,10 @@ impl FakeEngine {
 }
 
 impl Machine {
-    fn report(&self, key: RunKey, state: RunState) {
+    fn report(&self, key: RunKey, news: impl Into<RunNews>) {
         if let Some(listener) = &self.listener {
             // The dispatcher of before may be gone.
-            let _ = listener.send(Observation { key, state });
+            let _ = listener.send(Observation::new(key, news));
         }
     }
 
@@ -319,7 +318,10 @@ impl Engine for FakeEngine {
             }
             let key = spec.key;
             let half = spec.image == "half-started";
-            let state = RunState::Running { pid: None, started_at };
+            let state = match &*spec.image {
+                "not-there-yet" => RunState::Starting,
+                _ => RunState::Running { pid: None, started_at },
+            };
             m.kept.insert(key.pod);
             m.runs.insert(key, (spec, state.clone()));
             m.count();

@@ -29,11 +29,8 @@ fn held(view: &View) -> Held {
     let mut held = Held::new();
     for workload in view.workloads.values() {
         for pod in &workload.pods {
-            use PodState::{Running, Starting, Terminating};
             let node = view.nodes.iter().find(|node| Some(&node.name) == pod.node_name.as_ref());
-            let (Some(node), Starting | Running | Terminating) = (node, pod.state) else {
-                continue;
-            };
+            let Some(node) = node.filter(|_| pod.state.holds_place()) else { continue };
             let owner = workload.spec.submitted_by.clone();
             let key = (workload.project_id, owner, node.gpu_type.clone());
             *held.entry(key).or_default() += pod.gpus.iter().map(|(_, millis)| millis).sum::<u64>();

@@ -1,6 +1,6 @@
 //! The life of a workload: start, end, retry, suspension, deletion, and messages that come late.
 
-use engine::{Exit, LogRange, PullFailure, RunKey, RunState};
+use engine::{Exit, LogRange, PullFailure, RunEvent, RunKey, RunState};
 use futures_util::StreamExt;
 use spec::{Restart, WorkloadSpec};
 use units::Instant;
@@ -221,13 +221,13 @@ async fn a_run_that_is_lost_after_every_start_is_tried_less_and_less_often() {
 #[tokio::test]
 async fn an_image_that_cannot_be_pulled_is_a_state_without_a_time_that_passes() {
     let w = one_gpu().await;
-    w.submit(1, training("t", 1)).await;
-    w.phase("t", Phase::Running).await;
+    w.submit(1, with(training("t", 1), |pod| pod.image = "not-there-yet".to_owned())).await;
+    w.phase("t", Phase::Initializing).await;
     let key = w.engine.run_of("t").key;
     for (tries, failed) in [(1, "failed once"), (2, "failed 2 times")] {
         let why = "the registry does not answer".to_owned();
         let failure = PullFailure { why, tries, again_in_ms: 10_000 };
-        w.engine.report(key, RunState::PullFailed(failure));
+        w.engine.report(key, RunEvent::PullFailed(failure));
         let said = format!("the registry does not answer; the pull is retried ({failed})");
         w.until(&said, |view| {
             let pods = view.workloads.values().flat_map(|workload| &workload.pods);

@@ -9,7 +9,7 @@ use view::{Phase, View};
 
 use crate::world::{World, distributed, elastic, nodes, training, with, workspace};
 
-fn new_node(name: &str, gpus: u64) -> NewNode {
+pub(crate) fn new_node(name: &str, gpus: u64) -> NewNode {
     NewNode { name: name.to_owned(), gpus, ..NewNode::default() }
 }
 

@@ -4,6 +4,7 @@ use engine::{Exit, RunSpec};
 use spec::{DistributedSpec, Framework, Group, LEADER, PodSet, Restart, WorkloadSpec};
 use view::{Phase, PodState};
 
+use crate::nodes::new_node;
 use crate::world::{World, distributed, nodes, training};
 
 /// `number` groups of a leader and two workers, with a GPU each.
@@ -111,6 +112,27 @@ async fn a_pod_begins_again_alone_where_its_group_is_to_go_on() {
     w.clock.advance_ms(1000);
     let now = until(&w, 0, &[2, 1, 1]).await;
     assert_eq!(ports(&now), ports(&first), "the others find it where it was");
+}
+
+#[tokio::test]
+async fn a_group_keeps_its_other_places_while_a_node_is_away_and_the_next_goes_on() {
+    let w = World::new(nodes(3, 2), &[7]).await;
+    w.submit(1, groups("s", 2, true)).await;
+    w.becomes("s Running 6/6").await;
+    w.submit(1, training("waits", 1)).await;
+    let lost = w.get("s").unwrap().pods[5].node_name.clone().unwrap();
+    let away = async || w.handle.remove_node("admin", &lost).await.unwrap();
+    let back = async || w.handle.add_node("admin", new_node(&lost, 2)).await.unwrap();
+    away().await;
+    w.becomes("s Degraded 4/6\nwaits Pending 0/1").await;
+    back().await;
+    w.becomes("s Running 6/6\nwaits Pending 0/1").await;
+    assert_eq!((generations(&w, 0), generations(&w, 1)), (vec![1; 3], vec![2; 3]));
+    away().await;
+    w.becomes("s Degraded 4/6\nwaits Pending 0/1").await;
+    w.clock.advance_ms(61_000);
+    w.becomes("s Degraded 3/6\nwaits Running 1/1").await;
+    assert_eq!(generations(&w, 0), [1; 3]);
 }
 
 #[tokio::test]

@@ -178,7 +178,7 @@ async fn the_most_of_a_gpu_changes_where_it_runs_and_again_after_a_restart() {
     let key = w.engine.run_of("t").key;
     let (gpu, held_bytes, limit_bytes) = (device.uuid, 5 << 30, 4 << 30);
     let over = engine::GpuOver { gpu: gpu.clone(), held_bytes, limit_bytes, ended: None };
-    w.engine.tell(key, engine::RunState::GpuOver(over));
+    w.engine.tell(key, engine::RunEvent::GpuOver(over));
     w.until("the event", |v| v.workloads.len() == 1).await;
     let said = loop {
         let events = w.events(w.id("t")).await;

@@ -6,6 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
+use engine::RunNews;
 use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
@@ -84,9 +85,9 @@ struct News(UnboundedReceiver<Observation>);
 
 impl News {
     async fn next(&mut self) -> CheckpointNews {
-        let Observation { key, state } = self.0.recv().await.unwrap();
+        let Observation { key, news } = self.0.recv().await.unwrap();
         assert_eq!(key, KEY);
-        let RunState::Checkpoint(news) = state else { panic!("{state:?}") };
+        let RunNews::Event(RunEvent::Checkpoint(news)) = news else { panic!("{news:?}") };
         news
     }
 }

@@ -12,7 +12,8 @@ use bollard::models::{NetworkConnectRequest, NetworkCreateRequest};
 use bollard::query_parameters::{KillContainerOptionsBuilder, RemoveContainerOptionsBuilder};
 use engine::{
     ExecSpec, Exit, Framework, Gang, Input, MASTER, Member, Mount, MountSource, Output, Port,
-    PullPolicy, Repository, RunKey, RunSpec, RunState, Secret, SecretPlace, WORKER,
+    PullPolicy, Repository, RunEvent, RunKey, RunNews, RunSpec, RunState, Secret, SecretPlace,
+    WORKER,
 };
 use engine_conformance::{Fixture, GitServer, S3Server};
 use engine_docker::Daemon;
@@ -175,7 +176,7 @@ async fn an_image_that_does_not_exist_fails_the_run_with_what_the_registry_says(
     let spec = RunSpec { image: image.clone(), ..bench.script("exit 0") };
     let key = watched.start(spec.clone()).await;
     let told = watched.wait(key, |state| match state {
-        RunState::Preparing(what) => Some(what),
+        RunNews::Event(RunEvent::Preparing(what)) => Some(what),
         _ => None,
     });
     assert!(told.await.contains(&image));
@@ -191,9 +192,9 @@ async fn an_image_that_does_not_exist_fails_the_run_with_what_the_registry_says(
 }
 
 /// How often a pull has failed.
-fn failed_pulls(state: RunState) -> Option<u32> {
-    match state {
-        RunState::PullFailed(failure) => Some(failure.tries),
+fn failed_pulls(news: RunNews) -> Option<u32> {
+    match news {
+        RunNews::Event(RunEvent::PullFailed(failure)) => Some(failure.tries),
         _ => None,
     }
 }
@@ -206,7 +207,7 @@ async fn a_registry_that_is_away_is_asked_again_until_it_answers() {
     let image = registry::image_while(Some("0"), Arc::clone(&there)).await;
     let key = watched.start(RunSpec { image: image.clone(), ..bench.script("echo here") }).await;
     let failed = |state| match state {
-        RunState::PullFailed(failure) if failure.tries == 5 => Some(failure),
+        RunNews::Event(RunEvent::PullFailed(failure)) if failure.tries == 5 => Some(failure),
         _ => None,
     };
     let fifth = watched.wait(key, failed).await;

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use engine::Observation;
+use engine::{Observation, RunState};
 use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
@@ -50,7 +50,8 @@ async fn a_lost_run_has_not_ended_while_its_processes_resist() {
     let wait = tokio::time::timeout(Duration::from_secs(240), seen.recv());
     let end = wait.await.expect("looked at again and again").expect("the engine lives");
     assert!(SWEEPS.load(Ordering::SeqCst) > ROUNDS, "only when nothing resisted");
-    assert_eq!(end.state, shared.state(key).expect("known").into());
+    let known: RunState = shared.state(key).expect("known").into();
+    assert_eq!(end.news, known.into());
     assert!(matches!(dir.read_state(), Ok(Some(StateFile::Exited { exit: ExitFile::Lost, .. }))));
 }
 

@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::bench::Bench;
-use engine::{ExecSpec, Exit, Limits, LimitsKept, Output, RunKey, RunSpec, RunState};
+use engine::{
+    ExecSpec, Exit, Limits, LimitsKept, Output, RunEvent, RunKey, RunNews, RunSpec, RunState,
+};
 use engine_conformance::Fixture;
 
 /// A bench on a machine with limits. Others skip these tests and say so.
@@ -115,9 +117,12 @@ async fn a_killed_process_is_told_while_the_main_one_goes_on() {
     end(&bench, key).await;
     let mut struck = Vec::new();
     while let Ok(next) = seen.try_recv() {
-        struck.extend(matches!(next.state, RunState::Struck(_)).then_some(next.state));
+        struck.extend(match next.news {
+            RunNews::Event(RunEvent::Struck(kills)) => Some(kills),
+            _ => None,
+        });
     }
-    assert_eq!(struck, [RunState::Struck(1)], "once");
+    assert_eq!(struck, [1], "once");
 }
 
 #[tokio::test]

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use crate::bench::{Bench, SUPERVISOR, supervisors};
 use engine::{
-    Device, Engine, ExecSpec, Exit, LogRange, RunKey, RunSpec, RunState, Secret, SecretPlace,
+    Device, Engine, ExecSpec, Exit, LogRange, RunKey, RunNews, RunSpec, RunState, Secret,
+    SecretPlace,
 };
 use engine_conformance::Fixture;
 use rustix::fs::{FlockOperation, fcntl_lock};
@@ -45,7 +46,8 @@ pub(crate) async fn end(engine: &dyn Engine, key: RunKey) -> Exit {
     }
     loop {
         let next = seen.recv().await.expect("the engine lives");
-        if let (true, RunState::Exited { exit, .. }) = (next.key == key, next.state) {
+        if let (true, RunNews::State(RunState::Exited { exit, .. })) = (next.key == key, next.news)
+        {
             return exit;
         }
     }
@@ -328,7 +330,9 @@ async fn a_stop_right_after_the_start_ends_the_run_or_keeps_it_from_starting() {
         engine.stop(key, 600_000).await.expect("stopped");
         let exit = loop {
             let seen = ends.recv().await.expect("the engine lives");
-            if let (true, RunState::Exited { exit, .. }) = (seen.key == key, seen.state) {
+            if let (true, RunNews::State(RunState::Exited { exit, .. })) =
+                (seen.key == key, seen.news)
+            {
                 break exit;
             }
         };

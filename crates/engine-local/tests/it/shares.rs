@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use engine::{
     Bounds, Device, Enforcement, ExecSpec, Exit, GpuOver, IsolationKind, LogRange, Mechanism,
-    Output, PoolFractions, RunKey, RunSpec, RunState, TimeSlicing,
+    Observation, Output, PoolFractions, RunEvent, RunKey, RunNews, RunSpec, RunState, TimeSlicing,
 };
 use engine_conformance::Fixture as _;
 use engine_fractions::{FractionOptions, FractionPolicy, MemoryOver};
@@ -203,7 +203,9 @@ async fn a_run_may_have_more_while_it_is_free_and_its_most_changes_while_it_runs
     let (key, gpu) = (spec.key, spec.devices[0].uuid.clone());
     let mut seen = bench.engine().observations();
     bench.engine().start(spec).await.expect("started");
-    while !matches!(seen.recv().await.expect("news").state, RunState::Running { .. }) {}
+    while !matches!(seen.recv().await.expect("news").news, RunNews::State(RunState::Running { .. }))
+    {
+    }
     let again = async || granted(&bench, key, ["6GiB", "11GiB"]).await;
     let most = |bytes| BTreeMap::from([(gpu.clone(), bytes)]);
     assert_eq!(again().await, [true, false]);
@@ -225,9 +227,9 @@ async fn a_run_may_have_more_while_it_is_free_and_its_most_changes_while_it_runs
     bench.engine().stop(key, 0).await.expect("stopped");
 }
 
-fn over_in(state: RunState) -> Option<GpuOver> {
-    match state {
-        RunState::GpuOver(over) => Some(over),
+fn over_in(news: RunNews) -> Option<GpuOver> {
+    match news {
+        RunNews::Event(RunEvent::GpuOver(over)) => Some(over),
         _ => None,
     }
 }
@@ -257,10 +259,10 @@ async fn a_limit_below_what_is_held_takes_nothing_gives_no_more_and_is_told_once
     let mut over = Vec::new();
     while over.is_empty() {
         let told = engine_conformance::in_time(seen.recv()).await.expect("news");
-        over.extend(over_in(told.state));
+        over.extend(over_in(told.news));
     }
     while let Ok(told) = seen.try_recv() {
-        over.extend(over_in(told.state));
+        over.extend(over_in(told.news));
     }
     let expected = GpuOver { gpu, held_bytes: 5420 * MIB, limit_bytes: 3 << 30, ended: None };
     assert_eq!(over, [expected], "once");
@@ -327,20 +329,20 @@ async fn a_static_program_is_not_limited_by_variables_and_one_event_says_so() {
     for spec in others.into_iter().chain([spec]) {
         bench.engine().start(spec).await.expect("started");
     }
-    let is_event = |state: &RunState| matches!(state, RunState::GpuUnlimited(_));
+    let is_event = |news: &RunNews| matches!(news, RunNews::Event(RunEvent::GpuUnlimited(_)));
     let told = loop {
         let told = engine_conformance::in_time(seen.recv()).await.expect("news");
-        if is_event(&told.state) {
+        if is_event(&told.news) {
             break told;
         }
     };
     let why =
         "its program is static, so the library that keeps parts of GPUs is not in it".to_owned();
-    assert_eq!((told.key, told.state), (key, RunState::GpuUnlimited(why)));
+    assert_eq!(told, Observation::new(key, RunEvent::GpuUnlimited(why)));
     for _ in ["this server", "the next"] {
         tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
         while let Ok(told) = seen.try_recv() {
-            assert!(!is_event(&told.state), "{told:?}");
+            assert!(!is_event(&told.news), "{told:?}");
         }
         bench.reopen().await;
         seen = bench.engine().observations();
@@ -499,7 +501,7 @@ async fn memory_that_was_not_granted_is_told_and_its_process_ended_where_policy_
             let news = async {
                 loop {
                     let news = seen.recv().await.expect("an engine");
-                    if let RunState::GpuOver(over) = news.state {
+                    if let RunNews::Event(RunEvent::GpuOver(over)) = news.news {
                         break over;
                     }
                 }
@@ -519,7 +521,7 @@ async fn memory_that_was_not_granted_is_told_and_its_process_ended_where_policy_
                 bench.engine().measure().await.expect("measured");
             }
             while let Ok(news) = seen.try_recv() {
-                assert!(!matches!(news.state, RunState::GpuOver(_)), "{news:?}");
+                assert!(!matches!(news.news, RunNews::Event(RunEvent::GpuOver(_))), "{news:?}");
             }
             bench.engine().stop(key, 0).await.expect("stopped");
             end(&*bench.engine(), key).await;

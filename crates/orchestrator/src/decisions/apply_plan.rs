@@ -157,7 +157,7 @@ impl State {
                 };
                 self.carry_stop((id, number), kind, cause, "");
                 if let Cause::Drained { .. } = cause {
-                    self.lack(id, number);
+                    self.hold_with(id, number);
                 }
             }
             Step::Move { to, cause, .. } => {

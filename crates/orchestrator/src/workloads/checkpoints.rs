@@ -135,5 +135,5 @@ fn awaited(workload: &Workload, number: usize) -> Vec<RunKey> {
     let gang = gang.unwrap_or_default();
     let works_with = |pod: &&Pod| gang.contains(&pod.number()) && !is_own(pod);
     let all = workload.pods.iter().filter(is_own).chain(workload.pods.iter().filter(works_with));
-    all.filter(|pod| pod.started_at.is_some()).map(Pod::run).take(AWAITED_MAX).collect()
+    all.filter(|pod| pod.life().started_at().is_some()).map(Pod::run).take(AWAITED_MAX).collect()
 }

@@ -4,13 +4,14 @@
 
 use std::collections::BTreeSet;
 
+use pod_life::{Input, Life};
 use spec::{CleanPods, Framework, Gang, MASTER, Member, Restart};
 use uuid::Uuid;
 
 use crate::effect::Action;
 use crate::emit::EventBuilder;
 use crate::state::State;
-use crate::workloads::{Ended, Pod, PortsWanted, Workload};
+use crate::workloads::{Pod, PortsWanted, Workload};
 
 impl Workload {
     /// True if the workload is complete now that this pod has succeeded: with the master, or
@@ -19,7 +20,7 @@ impl Workload {
         let led = self.spec.distributed.is_some_and(|together| {
             self.spec.pods.role == MASTER || together.framework == Framework::Tf
         });
-        (led && number == 0) || self.pods.iter().all(|pod| pod.ended == Some(Ended::Succeeded))
+        (led && number == 0) || self.pods.iter().all(|pod| pod.life().has_succeeded())
     }
 
     /// True if its pods restart together when this one has to: the pods of a gang do, unless this
@@ -42,8 +43,11 @@ impl Workload {
     fn may_begin(&self, number: usize) -> bool {
         let others = self.pods.iter().skip(1);
         let first_waits = self.spec.distributed.is_some_and(|together| together.first_waits);
-        let too_soon = || others.clone().any(|pod| pod.started_at.is_none() && pod.ended.is_none());
-        self.pods[number].waits_for_others && !(number == 0 && first_waits && too_soon())
+        let too_soon = || {
+            let mut lives = others.clone().map(Pod::life);
+            lives.any(|life| life.started_at().is_none() && life.ended().is_none())
+        };
+        self.pods[number].life().is_assembling() && !(number == 0 && first_waits && too_soon())
     }
 
     /// True if its pods get ports of their own.
@@ -79,7 +83,7 @@ impl State {
     fn has_places(&self, workload: &Workload, gang: &[usize]) -> bool {
         let is_there = |pod: &Pod| {
             let place = self.binding(pod);
-            pod.ended.is_some() || (place.current.is_some() && !place.releasing)
+            pod.life().ended().is_some() || (place.current.is_some() && !place.releasing)
         };
         match workload.spec.is_of_groups() {
             true => gang.iter().all(|&number| workload.pods.get(number).is_some_and(is_there)),
@@ -94,11 +98,12 @@ impl State {
             self.start(id, number);
             return;
         }
-        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
-        pod.waits_for_others = true;
-        pod.started_at = None;
-        pod.placed_at = Some(now);
-        self.workloads.set_restart((id, number), None);
+        if self.happens((id, number), &Input::Placed).is_none() {
+            return;
+        }
+        if let Some(pod) = self.workloads.pod_mut(id, number) {
+            pod.placed_at = Some(now);
+        }
         self.runs.assembling.insert(id);
         self.touch(id);
     }
@@ -129,9 +134,11 @@ impl State {
             }
             let waits = |gang: &Vec<usize>| {
                 let pods = || gang.iter().filter_map(|&number| workload.pods.get(number));
-                let pauses =
-                    |pod: &Pod| pod.restart_at.is_some() && workload.is_lost_without(pod.number());
-                pods().any(|pod| pod.waits_for_others)
+                let pauses = |pod: &Pod| {
+                    matches!(pod.life(), Life::Paused { .. })
+                        && workload.is_lost_without(pod.number())
+                };
+                pods().any(|pod| pod.life().is_assembling())
                     && !pods().any(pauses)
                     && self.has_places(workload, gang)
             };
@@ -155,7 +162,7 @@ impl State {
     /// Starts the replicas that are placed. Each is independent.
     fn begin_replicas(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
-        let waiting = workload.pods.iter().filter(|pod| pod.waits_for_others);
+        let waiting = workload.pods.iter().filter(|pod| pod.life().is_assembling());
         let waiting: Vec<_> = waiting.map(Pod::number).collect();
         if waiting.is_empty() {
             return;
@@ -197,7 +204,8 @@ impl State {
     pub(crate) fn ports_found(&mut self, wanted: &PortsWanted, found: Vec<u16>) {
         let id = wanted.workload;
         // It may have given up its places meanwhile, or been deleted.
-        let waits = |workload: &Workload| workload.pods.iter().any(|pod| pod.waits_for_others);
+        let waits =
+            |workload: &Workload| workload.pods.iter().any(|pod| pod.life().is_assembling());
         if !self.workloads.get(&id).is_some_and(waits) {
             self.runs.ports.forget(id);
         }
@@ -255,16 +263,6 @@ impl State {
         })
     }
 
-    /// Handles the loss of a pod of a gang that may be back soon: the others hold their places.
-    pub(crate) fn lack(&mut self, id: Uuid, number: usize) {
-        let Some(workload) = self.workloads.get(&id) else { return };
-        // The stale time of a gang in groups is not measured.
-        match workload.spec.is_of_groups() {
-            true => self.restart_with(id, number),
-            false => self.hold_with(id, number),
-        }
-    }
-
     /// Restarts the pods that would be lost without a pod which gives up its place.
     pub(crate) fn restart_with(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id) else { return };
@@ -287,7 +285,7 @@ impl State {
         let Some(workload) = self.workloads.get(&id).filter(|w| w.completed_at.is_none()) else {
             return;
         };
-        let is_over = |pod: &Pod| pod.ended == Some(Ended::Succeeded);
+        let is_over = |pod: &Pod| pod.life().has_succeeded();
         let stopped = |gang: &Vec<usize>| {
             let pods = || gang.iter().filter_map(|&number| workload.pods.get(number));
             pods().all(|pod| self.binding(pod).current.is_none())
@@ -300,14 +298,11 @@ impl State {
     }
 
     pub(super) fn rewind(&mut self, id: Uuid, gang: &[usize]) {
-        let Some(workload) = self.workloads.get_mut(&id) else { return };
-        if workload.spec.distributed.is_none() {
+        if self.workloads.get(&id).is_none_or(|workload| workload.spec.distributed.is_none()) {
             return;
         }
         for &number in gang {
-            if let Some(pod) = workload.pods.get_mut(number) {
-                pod.ended = None;
-            }
+            self.happens((id, number), &Input::StartsOver);
         }
         self.update_members(id);
     }

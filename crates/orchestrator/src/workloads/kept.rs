@@ -4,6 +4,7 @@
 //! place meanwhile.
 
 use model::{Cluster, PodBinding, WorkloadId};
+use pod_life::Input;
 use reasons::Code;
 use uuid::Uuid;
 
@@ -62,10 +63,9 @@ impl State {
 
     fn pause_in_place(&mut self, id: Uuid, number: usize, delay_ms: u64) {
         let at = self.now.plus_ms(delay_ms);
+        self.happens((id, number), &Input::Pauses(at));
         let Some(pod) = self.workloads.pod_mut(id, number) else { return };
-        pod.started_at = None;
         pod.kept_ms = pod.kept_ms.saturating_add(delay_ms);
-        self.workloads.set_restart((id, number), Some(at));
         self.relaunch(id, number, false);
         self.hold_with(id, number);
         self.note_idle(id);
@@ -80,9 +80,7 @@ impl State {
         if let Some(model) = workload.model {
             self.cluster.set_not_before(model, until);
         }
-        if let Some(model) = workload.pods.get(number).and_then(|pod| pod.model) {
-            self.cluster.vacate(model);
-        }
+        self.happens((id, number), &Input::LeavesPlace);
         self.relaunch(id, number, false);
         self.restart_with(id, number);
     }
@@ -103,10 +101,8 @@ impl State {
         let others = others.filter_map(|&other| workload.pods.get(other));
         let others: Vec<_> = others.filter_map(|pod| Some((pod.number(), stays(pod)?))).collect();
         for (other, (model, place)) in others {
-            let Some(pod) = self.workloads.pod_mut(id, other) else { continue };
-            if pod.is_idle() {
-                pod.waits_for_others = true;
-                self.workloads.set_restart((id, other), None);
+            if self.workloads.pod(id, other).is_some_and(Pod::is_idle) {
+                self.happens((id, other), &Input::Holds);
                 continue;
             }
             let next = Some(place.clone());

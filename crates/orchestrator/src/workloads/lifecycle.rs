@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use model::PodId;
+use pod_life::{Effect, Input};
 use spec::{Bounds, Device, PodSet, RunKey, RunSpec, SecretUse, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
@@ -138,15 +139,13 @@ impl State {
     /// Starts a new run of a pod at its place in the model.
     pub(crate) fn start(&mut self, id: Uuid, number: usize) {
         let now = self.now;
+        if self.happens((id, number), &Input::Begins).is_none() {
+            return;
+        }
         let Some(pod) = self.workloads.pod_mut(id, number) else { return };
         pod.generation += 1;
-        pod.started_at = None;
-        pod.condition = None;
-        pod.released_at = None;
-        pod.waits_for_others = false;
         pod.placed_at = Some(now);
         let run = pod.run();
-        self.workloads.set_restart((id, number), None);
         self.note_size(id, number);
         self.note_begun(id);
         self.touch(id);
@@ -237,21 +236,11 @@ impl State {
         number: usize,
         action: impl FnOnce(RunKey, u64) -> Action,
     ) {
-        let now = self.clock;
-        let Some(workload) = self.workloads.get_mut(&id) else { return };
-        let grace_ms = workload.spec.set_of(number).0.pod.grace_ms;
-        let Some(pod) = workload.pods.get_mut(number) else { return };
-        pod.released_at = Some(now);
-        let run = pod.run();
-        let idle = pod.is_idle();
-        pod.waits_for_others = false;
-        let model = pod.model;
-        self.workloads.set_restart((id, number), None);
-        if idle {
-            if let Some(model) = model {
-                self.cluster.vacate(model);
-            }
-        } else {
+        let stopped = self.happens((id, number), &Input::Stops(self.clock));
+        if stopped.and_then(|stopped| stopped.effect) == Some(Effect::Stop) {
+            let Some(workload) = self.workloads.get(&id) else { return };
+            let grace_ms = workload.spec.set_of(number).0.pod.grace_ms;
+            let run = workload.pods[number].run();
             self.outbox.act([action(run, grace_ms)]);
         }
         self.touch(id);

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use model::{Effect, NodeId, Placement, PodBinding, PodId, Taint};
+use pod_life::Input;
 use reasons::Code;
 use spec::RunPlace;
 use uuid::Uuid;
@@ -52,7 +53,7 @@ impl State {
         for (id, number) in evicted {
             self.say_place_gone(id, number, why);
             self.relaunch(id, number, false);
-            self.lack(id, number);
+            self.hold_with(id, number);
             ended.insert(id);
         }
         for id in ended {
@@ -72,12 +73,9 @@ impl State {
     /// Stops the run of a pod whose place no longer exists, if it has one.
     fn leave_run(&mut self, id: Uuid, number: usize, place: Option<&Placement>) {
         let place = place.and_then(|place| self.run_place(place));
-        let is_idle = self.workloads.pod(id, number).is_some_and(Pod::is_idle);
-        self.workloads.set_restart((id, number), None);
-        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
-        let run = pod.run();
-        (pod.started_at, pod.condition, pod.waits_for_others) = (None, None, false);
-        if is_idle {
+        let Some(run) = self.workloads.pod(id, number).map(Pod::run) else { return };
+        let lost = self.happens((id, number), &Input::LosesPlace);
+        if lost.and_then(|lost| lost.effect) != Some(pod_life::Effect::StopOrphan) {
             return;
         }
         // A removed node gives no time for an orderly end.
@@ -106,7 +104,7 @@ impl State {
             let event = EventBuilder::new("Evicted", why).warning().pod(number).code(code.code);
             self.emit(id, event);
             self.release_those(id, |pod| pod.index as usize == number);
-            self.lack(id, number);
+            self.hold_with(id, number);
             self.rewind_if_stopped(id);
         }
     }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::effect::Note;
 use crate::state::State;
-use crate::workloads::{Ended, Pod, Workload};
+use crate::workloads::{Pod, Workload};
 
 impl Workload {
     /// Its sets, each with its pods.
@@ -29,7 +29,7 @@ impl Workload {
         for (set, pods) in self.pods_by_set() {
             let mut left = set.wanted();
             for pod in pods {
-                let turn = pod.ended.is_none() && !pod.left && left > 0;
+                let turn = pod.life().ended().is_none() && !pod.left && left > 0;
                 left -= u32::from(turn);
                 turns.push(turn);
             }
@@ -60,7 +60,7 @@ impl State {
             .filter(|((pod, is_member), _)| pod.model.is_some() || *is_member)
             .map(|((pod, _), turn)| {
                 let wants = runs && turn && !self.runs.has_orphan(pod.id);
-                (pod.index, pod.model, wants, pod.ended == Some(Ended::Succeeded))
+                (pod.index, pod.model, wants, pod.life().has_succeeded())
             })
             .collect();
         for (index, known, wants, succeeded) in pods {

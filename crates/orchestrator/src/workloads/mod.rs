@@ -24,6 +24,7 @@ mod revisions;
 mod storage;
 mod succession;
 mod timed_reasons;
+mod transitions;
 mod update;
 
 use std::collections::btree_map::Entry;
@@ -32,6 +33,7 @@ use std::ops::Index;
 use std::sync::Arc;
 
 use model::{PodId, WorkloadId};
+use pod_life::Life;
 use records::ArchivedKey;
 use spec::{LimitsKept, WorkloadSpec};
 use units::Instant;
@@ -44,9 +46,7 @@ use ports::Ports;
 pub use ports::PortsWanted;
 #[cfg(test)]
 pub(crate) use reconcile::in_words;
-pub(crate) use record::{
-    Ended, Pod, Workload, model_request, pod_from_row, pod_name, workload_from_row,
-};
+pub(crate) use record::{Pod, Workload, model_request, pod_from_row, pod_name, workload_from_row};
 pub(crate) use storage::by_workload;
 use timed_reasons::TimedReasons;
 
@@ -167,7 +167,7 @@ impl Workloads {
         self.all.values().for_each(|workload| fresh.insert(workload.clone()));
         let waits = |(pod, at): (&Uuid, &Instant)| {
             let home = self.home(*pod).and_then(|(id, number)| self.pod(id, number));
-            home.is_some_and(|pod| pod.restart_at == Some(*at))
+            home.is_some_and(|pod| pod.life().restarts_at() == Some(*at))
         };
         (&fresh.names, &fresh.homes, &fresh.by_model) == (&self.names, &self.homes, &self.by_model)
             && fresh.bytes == self.bytes
@@ -205,6 +205,9 @@ impl Workloads {
         }
         self.by_model.extend(workload.model.map(|model| (model, id)));
         self.homes.extend(workload.pods.iter().map(|pod| (pod.id, (id, pod.number()))));
+        let paused = workload.pods.iter();
+        let paused = paused.filter_map(|pod| Some((pod.id, pod.life().restarts_at()?)));
+        self.restarting.extend(paused);
         if let Some(class) = workload.pending_class() {
             self.classes.join(class, id);
         }
@@ -300,24 +303,20 @@ impl Workloads {
         self.holders.get(&project).into_iter().flatten().copied()
     }
 
-    /// Sets the restart time of a pod that waits in its place; `None` if it does not wait.
-    fn set_restart(&mut self, (id, number): Home, at: Option<Instant>) {
-        let Some(pod) = self.all.get_mut(&id).and_then(|workload| workload.pods.get_mut(number))
-        else {
-            return;
-        };
-        pod.restart_at = at;
-        match at {
+    /// Sets the life of a pod; returns the one before.
+    fn set_life(&mut self, (id, number): Home, life: Life) -> Option<Life> {
+        let pod = self.all.get_mut(&id)?.pods.get_mut(number)?;
+        match life.restarts_at() {
             Some(at) => self.restarting.insert(pod.id, at),
             None => self.restarting.remove(&pod.id),
         };
+        Some(pod.set_life(life))
     }
 
-    /// The pods whose restart in their place is due; they are removed from the list.
-    fn take_restarts_due(&mut self, now: Instant) -> Vec<Home> {
-        let due: Vec<Uuid> =
-            self.restarting.extract_if(.., |_, at| *at <= now).map(|(pod, _)| pod).collect();
-        due.into_iter().filter_map(|pod| self.home(pod)).collect()
+    /// The pods whose restart in their place is due.
+    fn restarts_due(&self, now: Instant) -> Vec<Home> {
+        let due = self.restarting.iter().filter(|(_, at)| **at <= now);
+        due.filter_map(|(pod, _)| self.home(*pod)).collect()
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use pod_life::Input;
 use spec::{ListedRun, RunKey, RunPlace, RunState};
 use uuid::Uuid;
 
@@ -109,18 +110,12 @@ impl State {
     /// Removes a pod without a process from a place with a GPU that an orphan holds: it waits for
     /// another place.
     pub(crate) fn leave_held_gpu(&mut self, id: Uuid, number: usize) {
-        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
-        (pod.started_at, pod.condition, pod.waits_for_others) = (None, None, false);
-        let model = pod.model;
-        self.workloads.set_restart((id, number), None);
-        if let Some(model) = model {
-            self.cluster.vacate(model);
-        }
+        self.happens((id, number), &Input::LeavesPlace);
         let why = "a run that should not exist any more holds a GPU of its place";
         self.evicted(id, GPU_HELD.code, why.to_owned());
         let event = EventBuilder::new("Evicted", why).warning().pod(number).code(GPU_HELD.code);
         self.emit(id, event);
-        self.lack(id, number);
+        self.hold_with(id, number);
         self.leave_if_over(id);
         self.rewind_if_stopped(id);
         self.finish_deletion(id);

@@ -1,15 +1,14 @@
 //! Holdings and phases of workloads. Owns: the phase that follows from places, processes and the
 //! desired state, and the time spent in phases.
 
-use std::collections::BTreeSet;
-
 use model::Placement;
+use pod_life::Ended;
 use records::Desired;
 use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::state::State;
-use crate::workloads::{Ended, Pod, Workload};
+use crate::workloads::{Pod, Workload};
 use view::Phase;
 
 impl State {
@@ -52,21 +51,15 @@ impl State {
         let holds = |place: &model::PodBinding| {
             place.current.is_some() && (!place.releasing || place.next.is_some())
         };
-        let runs = |(pod, place): (&Pod, &model::PodBinding)| {
-            pod.ended == Some(Ended::Succeeded)
-                || (pod.started_at.is_some() && holds(place) && !place.releasing)
-        };
-        let running = workload.pods.iter().zip(&places).filter(|one| runs(*one));
-        let running: BTreeSet<u32> = running.map(|(pod, _)| pod.index).collect();
-        let runs = |pod: &Pod| running.contains(&pod.index);
+        let runs = |pod: &Pod| pod.life().is_running() || pod.life().has_succeeded();
         let mut turns = workload.pods.iter().zip(workload.turns());
         if turns.all(|(pod, turn)| runs(pod) || !turn) {
             return Phase::Running;
         }
         let take_turns = workload.spec.sets().any(|set| set.parallelism.is_some());
-        let lives = |pod: &Pod| pod.ended.is_none() && runs(pod);
+        let lives = |pod: &Pod| pod.life().is_running();
         // Once a pod has succeeded, the others may be few.
-        let may_be_few = || workload.pods.iter().any(|pod| pod.ended == Some(Ended::Succeeded));
+        let may_be_few = || workload.pods.iter().any(|pod| pod.life().has_succeeded());
         let lives = workload.pods.iter().any(lives);
         if take_turns && lives {
             Phase::Running
@@ -111,7 +104,7 @@ impl Workload {
     }
 
     pub(crate) fn failed_pod(&self) -> Option<&Pod> {
-        self.pods.iter().find(|pod| pod.ended == Some(Ended::Failed))
+        self.pods.iter().find(|pod| pod.life().ended() == Some(Ended::Failed))
     }
 
     /// Cause of its failure: the exit of the failed pod, not of pods that were stopped with it.

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use pod_life::{Effect, Ended, Input, Life};
 use records::Desired;
 use spec::{
-    Exit, GpuOver, Limits, LimitsKept, ListedRun, Observation, PullFailure, Restart, RunKey,
-    RunState,
+    Exit, GpuOver, Limits, LimitsKept, ListedRun, Observation, PullFailure, Restart, RunEvent,
+    RunKey, RunNews, RunState,
 };
 use units::{Instant, format_bytes, format_millis};
 use uuid::Uuid;
@@ -14,8 +15,7 @@ use uuid::Uuid;
 use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
 use crate::state::State;
-use crate::workloads::Ended;
-use view::ReasonView;
+use crate::workloads::transitions::Transition;
 use view::codes::{
     GPU_MEMORY_OVER, GPU_NOT_KEPT, IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_DISK,
     OUT_OF_MEMORY,
@@ -25,7 +25,7 @@ impl State {
     /// Applies an observation of the engine.
     pub(crate) fn observe(&mut self, seen: &Observation) {
         let key = seen.key;
-        let is_exit = matches!(seen.state, RunState::Exited { .. });
+        let is_exit = matches!(seen.news, RunNews::State(RunState::Exited { .. }));
         let orphan_gone = is_exit && self.orphan_ended(key);
         let Some((id, number)) = self.workloads.home(key.pod) else {
             if is_exit {
@@ -38,35 +38,53 @@ impl State {
             return;
         }
         let Some(pod) = self.workloads.pod(id, number) else { return };
-        let holds = self.binding(pod).current.is_some();
         // Older runs were handled when they ended; a pod without a place, or waiting in it for its
         // restart, has no process.
-        if key.generation != pod.generation || !holds || pod.is_idle() {
+        if key.generation != pod.generation || !pod.life().has_run() {
             return;
         }
-        match &seen.state {
+        match &seen.news {
+            RunNews::State(state) => self.run_is(id, number, state),
+            RunNews::Event(event) => self.run_says(id, number, event),
+        }
+    }
+
+    /// Applies the state of the present run of a pod.
+    fn run_is(&mut self, id: Uuid, number: usize, state: &RunState) {
+        match state {
             RunState::Starting => {}
-            RunState::Preparing(what) => {
-                self.set_condition(id, number, None);
-                let event = EventBuilder::new("Preparing", what.clone()).pod(number);
-                self.emit(id, event);
-            }
-            RunState::PullFailed(failure) => self.pull_failed(id, number, failure),
-            RunState::Struck(kills) => self.struck(id, number, *kills),
-            RunState::GpuOver(over) => self.gpu_over(id, number, over),
-            RunState::GpuUnlimited(why) => {
-                let text = format!("it may use more than its part of a GPU: {why}");
-                let event = EventBuilder::new(LIMIT_NOT_KEPT.name, text).code(LIMIT_NOT_KEPT.code);
-                self.emit(id, event.warning().pod(number));
-            }
-            RunState::Checkpoint(news) => self.checkpoint_news(id, number, news),
             RunState::Running { started_at, .. } => self.running(id, number, *started_at),
             RunState::Exited { exit, at } => self.exited(id, number, exit, *at),
         }
     }
 
+    /// Applies an event of the present run of a pod.
+    fn run_says(&mut self, id: Uuid, number: usize, event: &RunEvent) {
+        match event {
+            RunEvent::Preparing(what) => {
+                if self.happens((id, number), &Input::Prepares).is_some() {
+                    let event = EventBuilder::new("Preparing", what.clone()).pod(number);
+                    self.emit(id, event);
+                }
+            }
+            RunEvent::PullFailed(failure) => self.pull_failed(id, number, failure),
+            RunEvent::Struck(kills) => self.struck(id, number, *kills),
+            RunEvent::GpuOver(over) => self.gpu_over(id, number, over),
+            RunEvent::GpuUnlimited(why) => {
+                let text = format!("it may use more than its part of a GPU: {why}");
+                let event = EventBuilder::new(LIMIT_NOT_KEPT.name, text).code(LIMIT_NOT_KEPT.code);
+                self.emit(id, event.warning().pod(number));
+            }
+            RunEvent::Checkpoint(news) => self.checkpoint_news(id, number, news),
+        }
+    }
+
     /// Publishes that an image could not be pulled, since the first failure of this run.
     fn pull_failed(&mut self, id: Uuid, number: usize, failure: &PullFailure) {
+        let input = Input::PullFails(failure.clone(), self.now);
+        if self.happens((id, number), &input).is_none() {
+            return;
+        }
         let PullFailure { why, tries, again_in_ms } = failure;
         let seconds = again_in_ms.div_ceil(1000);
         let failed = if *tries == 1 { "once".to_owned() } else { format!("{tries} times") };
@@ -75,60 +93,38 @@ impl State {
         let kind = if *tries == 1 { "ErrImagePull" } else { IMAGE_PULL.name };
         let event = EventBuilder::new(kind, message).code(IMAGE_PULL.code).warning().pod(number);
         self.emit(id, event);
-        // An event has a time; a duration from now on would be wrong a moment later.
-        let state = format!("{why}; the pull is retried (failed {failed})");
-        self.set_condition(id, number, Some((IMAGE_PULL, state)));
-    }
-
-    /// Sets the fault that keeps a pod from starting or serving; `None` for no fault.
-    pub(crate) fn set_condition(
-        &mut self,
-        id: Uuid,
-        number: usize,
-        condition: Option<(reasons::Code, String)>,
-    ) {
-        let now = self.now;
-        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
-        let before = pod.condition.take();
-        pod.condition = condition.map(|(code, message)| {
-            let same = before.as_ref().filter(|before| before.code == code.code);
-            let at = same.map_or(now, |before| before.at);
-            ReasonView { code: code.code.into(), message: message.into(), at }
-        });
-        if pod.condition != before {
-            self.outbox.show([id]);
-        }
     }
 
     fn orphan_gone(&mut self, id: Uuid, number: usize) {
         self.update_members(id);
         self.touch(id);
+        let found = self.workloads.pod(id, number);
+        if found.is_some_and(|pod| matches!(pod.life(), Life::Starting { .. })) {
+            self.start_again(id, number);
+        }
+        self.finish_deletion(id);
+    }
+
+    /// Requests the present run of a pod again, which the engine does not know; as soon as no
+    /// orphan of the pod is left.
+    fn start_again(&mut self, id: Uuid, number: usize) {
+        let again = self.happens((id, number), &Input::Unknown);
         let Some(pod) = self.workloads.pod(id, number) else { return };
-        let place = self.binding(pod);
-        let held = place.current.is_some() && !place.releasing;
-        let due = held && pod.started_at.is_none() && !pod.is_idle();
-        if due
+        if again.and_then(|again| again.effect) == Some(Effect::StartAgain)
             && !self.runs.has_orphan(pod.id)
             && let Some(spec) = self.run_spec(id, number)
         {
             self.outbox.act([Action::Start(Box::new(spec))]);
         }
-        self.finish_deletion(id);
     }
 
     fn running(&mut self, id: Uuid, number: usize, started_at: Instant) {
-        let now = self.now;
-        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
-        if pod.started_at.is_some() {
-            return;
-        }
-        pod.started_at = Some(started_at.min(now));
-        pod.condition = None;
-        let model = pod.model;
+        let runs = Input::Runs(started_at.min(self.now));
+        let Some(Transition { from, .. }) = self.happens((id, number), &runs) else { return };
         self.runs.assembling.insert(id);
         self.touch(id);
         // The start crossed with the request to stop: events already report its end.
-        if model.is_some_and(|model| self.cluster.pods()[model].binding.releasing) {
+        if from.is_stopping() {
             return;
         }
         self.emit(id, EventBuilder::new("Started", "running").pod(number));
@@ -190,56 +186,56 @@ impl State {
 
     fn exited(&mut self, id: Uuid, number: usize, exit: &Exit, at: Instant) {
         let text = in_words(exit, self.limits_given(id, number));
-        let Some(workload) = self.workloads.get_mut(&id) else { return };
-        let (desired, restart) = (workload.desired, workload.spec.set_of(number).0.pod.restart);
-        let over = workload.completed_at.is_some();
-        let Some(pod) = workload.pods.get_mut(number) else { return };
-        pod.condition = None;
-        let ran_ms = pod.started_at.take().map_or(0, |started| at.since_ms(started));
-        let (model, run) = (pod.model, pod.run());
+        let not_started = matches!(exit, Exit::NotStarted(_)).then(|| text.clone());
+        let exits = Input::Exits(not_started, self.now);
+        let Some(Transition { from, .. }) = self.happens((id, number), &exits) else { return };
+        let asked_at = from.asked_to_stop_at();
         // Its end may have crossed with the request to stop it.
-        let before_stop = pod.released_at.is_none_or(|released| at < released);
-        let stopped = pod.released_at.is_none_or(|released| at >= released);
-        let given_up = pod.ended.is_some();
-        let Some(model) = model else { return };
-        let releasing = self.cluster.pods()[model].binding.releasing;
+        let stopped = from.is_stopping() && asked_at.is_none_or(|asked| at >= asked);
         // The cause of a pod that was given up is known; a stopped one ended because of the stop.
-        let is_known = given_up || (releasing && stopped);
-        if !is_known && let Some(pod) = self.workloads.pod_mut(id, number) {
+        if !stopped
+            && from.ended().is_none()
+            && let Some(pod) = self.workloads.pod_mut(id, number)
+        {
             pod.last_exit = Some(text.clone());
             pod.last_exit_kind = Some(exit.kind());
         }
         self.touch(id);
-        if !releasing {
-            self.say_exit(id, number, exit, text.clone());
-            if over {
-                // It was allowed to continue when its workload had ended.
-                self.cluster.vacate(model);
-                self.leave_if_over(id);
-            } else {
-                self.ended_by_itself(id, number, exit, ran_ms);
-            }
-            if matches!(exit, Exit::NotStarted(_)) {
-                self.set_condition(id, number, Some((NOT_STARTED, text)));
-            }
+        if from.is_stopping() {
+            let by_itself = asked_at.is_some_and(|asked| at < asked);
+            self.stopped(id, number, exit, by_itself);
+            self.outbox.note(Note::Debug(format!("a stopped run of pod {number} of {id}: {text}")));
             return;
         }
-        let alone = self.workloads[&id].spec.distributed.is_none();
-        let completed = before_stop
-            && self.workloads[&id].pods[number].released_at.is_some()
+        self.say_exit(id, number, exit, text);
+        if self.workloads[&id].completed_at.is_some() {
+            // It was allowed to continue when its workload had ended.
+            self.happens((id, number), &Input::LeavesPlace);
+            self.leave_if_over(id);
+        } else {
+            let ran_ms = from.started_at().map_or(0, |started| at.since_ms(started));
+            self.ended_by_itself(id, number, exit, ran_ms);
+        }
+    }
+
+    /// Handles the exit of a run that was to stop; `by_itself`: it had ended before.
+    fn stopped(&mut self, id: Uuid, number: usize, exit: &Exit, by_itself: bool) {
+        let workload = &self.workloads[&id];
+        let is_last = workload.spec.distributed.is_none() || workload.is_complete_with(number);
+        let completed = by_itself
             && exit.success()
-            && restart != Restart::Always
-            && (alone || self.workloads[&id].is_complete_with(number));
-        if completed && desired == Desired::Run && !self.halted {
+            && workload.spec.set_of(number).0.pod.restart != Restart::Always
+            && is_last;
+        let is_over = workload.pods[number].life().ended().is_some();
+        if completed && !is_over && workload.desired == Desired::Run && !self.halted {
             self.end(id, number, Ended::Succeeded);
         } else {
             if !self.hold_again(id, number) {
-                self.cluster.vacate(model);
+                self.happens((id, number), &Input::LeavesPlace);
             }
             self.relaunch(id, number, false);
             self.leave_if_over(id);
             self.rewind_if_stopped(id);
-            self.outbox.note(Note::Debug(format!("run {run} stopped as asked: {text}")));
         }
         self.finish_deletion(id);
     }
@@ -273,7 +269,7 @@ impl State {
             self.reconcile_pod(id, number, &known);
         }
         for ListedRun { key, state, .. } in listed {
-            self.observe(&Observation { key, state });
+            self.observe(&Observation::new(key, state));
         }
         let gated = self.cluster.gated().iter().map(|&pod| self.cluster.pods()[pod].workload);
         for model in self.cluster.waiting().chain(gated).collect::<BTreeSet<_>>() {
@@ -315,32 +311,26 @@ impl State {
             return;
         }
         pod.generation = generation;
-        pod.waits_for_others = false;
-        let model = pod.model;
-        self.workloads.set_restart((id, number), None);
-        if let Some(model) = model {
-            self.cluster.vacate(model);
-        }
+        self.happens((id, number), &Input::LeavesPlace);
         self.touch(id);
     }
 
     fn reconcile_pod(&mut self, id: Uuid, number: usize, known: &BTreeSet<RunKey>) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let Some(pod) = workload.pods.get(number) else { return };
-        let (run, pod_id, idle) = (pod.run(), pod.id, pod.is_idle());
+        let (run, stopping) = (pod.run(), pod.life().is_stopping());
         let over = workload.completed_at.is_some();
-        let (grace_ms, model) = (workload.spec.set_of(number).0.pod.grace_ms, pod.model);
-        let place = self.binding(pod);
-        let Some(model) = model.filter(|_| place.current.is_some()) else {
+        let grace_ms = workload.spec.set_of(number).0.pod.grace_ms;
+        if !pod.life().holds_place() {
             self.finish_deletion(id);
             return;
-        };
-        match (known.contains(&run), place.releasing) {
-            _ if idle => {}
+        }
+        match (known.contains(&run), stopping) {
+            _ if pod.is_idle() => {}
             (true, true) => self.outbox.act([Action::Stop(run, grace_ms)]),
             (true, false) => self.limit_gpus(id, number),
-            (false, releasing) if releasing || over => {
-                self.cluster.vacate(model);
+            (false, stopping) if stopping || over => {
+                self.happens((id, number), &Input::LeavesPlace);
                 self.relaunch(id, number, false);
                 self.touch(id);
                 self.leave_if_over(id);
@@ -349,15 +339,8 @@ impl State {
             }
             (false, _) if self.is_at_held_gpu(id, number) => self.leave_held_gpu(id, number),
             (false, _) => {
-                if let Some(pod) = self.workloads.pod_mut(id, number) {
-                    pod.started_at = None;
-                }
+                self.start_again(id, number);
                 self.touch(id);
-                if !self.runs.has_orphan(pod_id)
-                    && let Some(spec) = self.run_spec(id, number)
-                {
-                    self.outbox.act([Action::Start(Box::new(spec))]);
-                }
             }
         }
     }

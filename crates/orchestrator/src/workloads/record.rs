@@ -4,6 +4,7 @@ use std::ops::Index;
 use std::sync::Arc;
 
 use model::{PodId, WorkloadId};
+use pod_life::{Ended, Life};
 use records::{
     Desired, PlacementBody, PodBody, PodRow, ReasonBody, Relaunch, WorkloadRow, WorkloadState,
 };
@@ -45,13 +46,6 @@ pub(crate) struct Workload {
     pub(crate) revisions: Vec<Uuid>,
 }
 
-/// Permanent end of a pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    Succeeded,
-    Failed,
-}
-
 /// A pod. Its place is in the model.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pod {
@@ -60,10 +54,11 @@ pub(crate) struct Pod {
     pub(crate) generation: u32,
     /// Its id in the model; `None` if it is no member of its set, or the workload has ended.
     pub(crate) model: Option<PodId>,
+    /// Changed by `Workloads::set_life` only.
+    life: Life,
     pub(crate) placed_at: Option<Instant>,
     /// Start of the time in which its workload has held places without a break.
     pub(crate) held_since: Option<Instant>,
-    pub(crate) started_at: Option<Instant>,
     pub(crate) resized_at: Option<Instant>,
     /// GPU thousandths of its newest run, if the scheduler chooses them; and those of the run
     /// before it, if the number was another.
@@ -72,28 +67,14 @@ pub(crate) struct Pod {
     /// Time of the last checkpoint that its run reported. Not stored: for a single pod the model
     /// has it, and several report again.
     pub(crate) saved_at: Option<Instant>,
-    /// Time at which its ended run restarts in its place. While this is set the pod holds its place
-    /// without a process.
-    pub(crate) restart_at: Option<Instant>,
-    /// True while it is placed and waits for the others of its gang. Until then it holds the place
-    /// without a process, too.
-    pub(crate) waits_for_others: bool,
     /// True if it has left its set, or does so as soon as its run has stopped.
     pub(crate) left: bool,
     /// Its own port, if the pods of its workload work together or serve.
     pub(crate) port: Option<u16>,
     /// Its identity since it was relaunched as another pod.
     pub(crate) relaunch: Option<Relaunch>,
-    pub(crate) ended: Option<Ended>,
     pub(crate) last_exit: Option<String>,
     pub(crate) last_exit_kind: Option<ExitKind>,
-    /// Fault that keeps its run from starting, or from serving; not stored, because it is
-    /// determined again.
-    pub(crate) condition: Option<ReasonView>,
-    /// Time of the request to stop its run, by the machine's clock. Not stored: it only
-    /// distinguishes an end by itself from a requested one, and after a restart of the server the
-    /// latter is assumed.
-    pub(crate) released_at: Option<Instant>,
     /// Numbers of successive lost runs, and of successive failures in its place. Delays depend on
     /// them, and when a master is given up.
     pub(crate) setbacks: u32,
@@ -110,9 +91,17 @@ impl Pod {
         Self { id, index, ..Self::default() }
     }
 
+    pub(crate) const fn life(&self) -> &Life {
+        &self.life
+    }
+
+    pub(super) fn set_life(&mut self, life: Life) -> Life {
+        std::mem::replace(&mut self.life, life)
+    }
+
     /// True if it holds its place without a process.
     pub(crate) const fn is_idle(&self) -> bool {
-        self.restart_at.is_some() || self.waits_for_others
+        self.life.is_idle()
     }
 
     pub(crate) const fn number(&self) -> usize {
@@ -193,7 +182,7 @@ impl FromIterator<Pod> for Pods {
 /// role has the same name in all its runs, as published.
 pub(crate) fn pod_name(spec: &WorkloadSpec, pod: &Pod) -> String {
     let (workload, (set, _)) = (&spec.name, spec.set_of(pod.number()));
-    let generation = (pod.generation + u32::from(pod.waits_for_others)).max(1);
+    let generation = (pod.generation + u32::from(pod.life.is_assembling())).max(1);
     let number = pod.number_in_role(spec);
     if spec.is_of_groups()
         && let Some(group) = spec.group(set.group.as_ref())
@@ -332,16 +321,16 @@ pub(super) fn pod_row(
             next: binding.next.as_ref().map(&place),
             placed_at_ms: ms(pod.placed_at),
             held_since_ms: ms(pod.held_since),
-            started_at_ms: ms(pod.started_at),
+            started_at_ms: ms(pod.life.started_at()),
             resized_at_ms: ms(pod.resized_at),
             run_gpu_millis: pod.run_gpu_millis,
             resized_from: pod.resized_from,
-            restart_at_ms: ms(pod.restart_at),
-            waits_for_others: pod.waits_for_others,
+            restart_at_ms: ms(pod.life.restarts_at()),
+            waits_for_others: pod.life.is_assembling(),
             left: pod.left,
             port: pod.port,
             relaunch: pod.relaunch,
-            ended: pod.ended.map(|ended| ended_word(ended).to_owned()),
+            ended: pod.life.ended().map(|ended| ended_word(ended).to_owned()),
             last_exit: pod.last_exit.clone(),
             last_exit_kind: pod.last_exit_kind,
             setbacks: pod.setbacks,
@@ -357,18 +346,15 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
     let body = &row.body;
     Ok(Pod {
         generation: row.generation,
+        life: life_of(body)?,
         placed_at: at(body.placed_at_ms),
         held_since: at(body.held_since_ms),
-        started_at: at(body.started_at_ms),
         resized_at: at(body.resized_at_ms),
         run_gpu_millis: body.run_gpu_millis,
         resized_from: body.resized_from,
-        restart_at: at(body.restart_at_ms),
-        waits_for_others: body.waits_for_others,
         left: body.left,
         port: body.port,
         relaunch: body.relaunch,
-        ended: body.ended.as_deref().map(ended).transpose()?,
         last_exit: body.last_exit.clone(),
         last_exit_kind: body.last_exit_kind,
         setbacks: body.setbacks,
@@ -376,5 +362,26 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         kept_ms: body.kept_ms,
         written: Some(Box::new(row.clone())),
         ..Pod::new(row.id, row.index)
+    })
+}
+
+/// The life of a pod from its row. Faults and the time of a request to stop are not stored: they
+/// are determined again, and a run that ends after a restart of the server was stopped as asked.
+fn life_of(body: &PodBody) -> Result<Life, Error> {
+    let ended = body.ended.as_deref().map(ended).transpose()?;
+    let since = body.started_at_ms.map(Instant);
+    let until = body.restart_at_ms.map(Instant);
+    Ok(match (&body.current, ended) {
+        (Some(_), given_up) if body.releasing => {
+            Life::Stopping { asked_at: None, since, given_up: given_up.is_some() }
+        }
+        (_, Some(ended)) => Life::Ended(ended),
+        (None, None) => Life::waiting(),
+        (Some(_), None) => match (until, since) {
+            (Some(until), _) => Life::Paused { until, fault: None },
+            (None, _) if body.waits_for_others => Life::Assembling,
+            (None, Some(since)) => Life::Running { since, fault: None },
+            (None, None) => Life::Starting { fault: None },
+        },
     })
 }

@@ -3,12 +3,13 @@
 //! another pod, with an unused number, and the effect of the end of a pod on the others. Does not
 //! know about: the training itself, and the pods that take their places.
 
+use pod_life::Ended;
 use records::{Desired, Relaunch};
 use spec::{BACKOFF_LIMIT_DEFAULT, Exit, Framework, WORKER};
 use uuid::Uuid;
 
 use crate::state::State;
-use crate::workloads::{Ended, Pod, Workload};
+use crate::workloads::{Pod, Workload};
 
 /// Run time after which earlier failures no longer count, in milliseconds: the next one is the
 /// first again.
@@ -77,7 +78,7 @@ impl Workload {
         let others = self.pods.iter().filter(|pod| self.is_worker(pod.number()));
         self.is_elastic_training()
             && self.is_worker(number)
-            && others.into_iter().any(|pod| pod.ended != Some(Ended::Failed))
+            && others.into_iter().any(|pod| pod.life().ended() != Some(Ended::Failed))
     }
 
     /// The first unused number of a worker: numbers only rise.
@@ -108,8 +109,12 @@ impl State {
     /// others are known.
     pub(super) fn begin_members(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get_mut(&id) else { return };
-        let waiting: Vec<usize> =
-            workload.pods.iter().filter(|pod| pod.waits_for_others).map(Pod::number).collect();
+        let waiting: Vec<usize> = workload
+            .pods
+            .iter()
+            .filter(|pod| pod.life().is_assembling())
+            .map(Pod::number)
+            .collect();
         let leads = |workload: &Workload, number: &usize| !workload.is_worker(*number);
         let lacks =
             |number: &usize| leads(workload, number) && workload.pods[*number].port.is_none();

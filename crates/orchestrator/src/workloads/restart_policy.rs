@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use pod_life::{Ended, Input};
 use records::{Change, Desired};
 use uuid::Uuid;
 
@@ -12,7 +13,7 @@ use crate::state::State;
 use crate::workloads::kept::Pause;
 use crate::workloads::lifecycle::RUNS_KEPT;
 use crate::workloads::relaunch::{Next, WELL_MS, was_killed};
-use crate::workloads::{Ended, Pod, Workload, record};
+use crate::workloads::{Pod, Workload, record};
 use spec::{CleanPods, Restart};
 
 /// First delay after a failure, in milliseconds; doubled with each.
@@ -105,7 +106,7 @@ impl State {
         if self.halted {
             return;
         }
-        for (id, number) in self.workloads.take_restarts_due(self.now) {
+        for (id, number) in self.workloads.restarts_due(self.now) {
             if self.is_at_held_gpu(id, number) {
                 self.leave_held_gpu(id, number);
             } else {
@@ -117,15 +118,13 @@ impl State {
     /// Ends a pod; when all have ended, so has the workload.
     pub(crate) fn end(&mut self, id: Uuid, number: usize, ended: Ended) {
         let now = self.now;
-        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
-        pod.ended = Some(ended);
-        let model = pod.model;
-        self.touch(id);
-        if let Some(model) = model {
+        let Some(pod) = self.workloads.pod(id, number) else { return };
+        if let Some(model) = pod.model {
             self.cluster.set_wants(model, false);
             self.cluster.set_succeeded(model, ended == Ended::Succeeded);
-            self.cluster.vacate(model);
         }
+        self.happens((id, number), &Input::Ends(ended));
+        self.touch(id);
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         let goes_on = match ended {
             Ended::Succeeded => !workload.is_complete_with(number),

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use pod_life::{Input, Life};
 use records::{Change, Desired};
 use spec::{ExitKind, Revision, RunKey, RunSpec, WorkloadSpec};
 use units::{Instant, Resources, counted};
@@ -17,7 +18,7 @@ use crate::Error;
 use crate::command::{Subject, Wanted};
 use crate::emit::EventBuilder;
 use crate::state::State;
-use crate::workloads::{Ended, Pod, Workload, Workloads, record};
+use crate::workloads::{Pod, Workload, Workloads, record};
 use view::codes::{NOT_READY, UPDATE_FAILED};
 use view::{Phase, ReasonView};
 
@@ -68,9 +69,8 @@ impl Workload {
 
     /// True if it has replicas that run, and none of them answers.
     fn is_silent(&self) -> bool {
-        let mut run = self.pods.iter().filter(|p| !p.left && p.started_at.is_some()).peekable();
-        let is_silent =
-            |p: &Pod| p.condition.as_ref().is_some_and(|why| why.code == NOT_READY.code);
+        let mut run = self.pods.iter().filter(|p| !p.left && p.life().is_running()).peekable();
+        let is_silent = |p: &Pod| matches!(p.life(), Life::Running { fault: Some(_), .. });
         run.peek().is_some() && run.all(is_silent)
     }
 
@@ -307,7 +307,6 @@ impl State {
             workload.completed_at = Some(now);
             workload.not_before = None;
             for pod in workload.pods.iter_mut().filter(|pod| !pod.left) {
-                pod.ended = Some(Ended::Failed);
                 pod.last_exit = Some(why.to_owned());
                 pod.last_exit_kind = Some(ExitKind::Ended);
             }
@@ -316,6 +315,11 @@ impl State {
         self.update_members(id);
         self.give_back(id);
         self.release_all(id);
+        let wanted = self.workloads[&id].pods.iter().filter(|pod| !pod.left).map(Pod::number);
+        for number in wanted.collect::<Vec<_>>() {
+            self.happens((id, number), &Input::GivenUp);
+        }
+        self.update_members(id);
         self.leave_if_over(id);
         self.touch(id);
         Ok(Subject::Nothing)
@@ -326,14 +330,15 @@ impl State {
     pub(crate) fn note_ready(&mut self, run: RunKey, fault: Option<String>) {
         let Some((id, number)) = self.workloads.home(run.pod) else { return };
         let found = self.workloads.pod(id, number);
-        if !found.is_some_and(|pod| pod.run() == run && pod.started_at.is_some()) {
+        let probed = Input::Probed(fault.clone(), self.now);
+        if found.is_none_or(|pod| pod.run() != run) || self.happens((id, number), &probed).is_none()
+        {
             return;
         }
         if let Some(fault) = &fault {
             let event = EventBuilder::new(NOT_READY.name, fault.clone()).code(NOT_READY.code);
             self.emit(id, event.warning().pod(number));
         }
-        self.set_condition(id, number, fault.map(|fault| (NOT_READY, fault)));
         self.touch(id);
     }
 

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{DeviceShare, Placement, PodBinding, PodId};
+use pod_life::Input;
 use records::{Change, Desired, PlacementBody, PodRow};
 use spec::WorkloadPast;
 use uuid::Uuid;
@@ -83,7 +84,7 @@ impl State {
             let rows = pods.remove(&id).unwrap_or_default();
             for row in &rows {
                 let mut pod = record::pod_from_row(row)?;
-                pod.restart_at = pod.restart_at.map(|at| at.min(latest));
+                pod.set_life(pod.life().clone().restarting_by(latest));
                 workload.pods.insert(pod);
             }
             self.add(workload, rows.iter().any(|row| row.body.current.is_some()))?;
@@ -98,7 +99,7 @@ impl State {
     pub(crate) fn restore_places(&mut self, placed: &[(Uuid, usize, PodRow)]) {
         for (id, number, row) in placed {
             self.restore_current(*id, *number, row);
-            if self.workloads.get(id).is_some_and(|w| w.pods[*number].waits_for_others) {
+            if self.workloads.get(id).is_some_and(|w| w.pods[*number].life().is_assembling()) {
                 self.runs.assembling.insert(*id);
             }
         }
@@ -124,15 +125,12 @@ impl State {
     fn restore_current(&mut self, id: Uuid, number: usize, row: &PodRow) {
         let Some(body) = &row.body.current else { return };
         let Some(workload) = self.workloads.get(&id) else { return };
-        let pod = &workload.pods[number];
-        let restart_at = pod.restart_at;
-        let Some(model_pod) = pod.model else { return };
+        let Some(model_pod) = workload.pods[number].model else { return };
         match self.place(body, model_pod, true) {
             Some(place) => {
                 let releasing = row.body.releasing;
                 let binding = PodBinding { current: Some(place), releasing, next: None };
                 self.cluster.set_binding(model_pod, binding);
-                self.workloads.set_restart((id, number), restart_at);
                 self.note_idle(id);
             }
             None => self.place_is_gone(id, number, &body.node),
@@ -201,11 +199,7 @@ impl State {
     }
 
     fn place_is_gone(&mut self, id: Uuid, number: usize, node: &str) {
-        if let Some(pod) = self.workloads.pod_mut(id, number) {
-            pod.started_at = None;
-            pod.restart_at = None;
-            pod.waits_for_others = false;
-        }
+        self.happens((id, number), &Input::LosesPlace);
         self.touch(id);
         if self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Run) {
             let message = format!(

@@ -240,9 +240,14 @@ fn stored_of(view: &WorkloadView) -> WorkloadView {
     view.pending = Arc::default();
     for pod in &mut view.pods {
         pod.condition = None;
-        if pod.state == PodState::Pending {
+        if pod.state.is_pending() {
             pod.restart_at = None;
         }
+        pod.state = match pod.state {
+            PodState::BackingOff => PodState::Pending,
+            PodState::PullFails | PodState::PlacesKept => PodState::Starting,
+            stored => stored,
+        };
     }
     view
 }

@@ -7,7 +7,9 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use orchestrator::{Command, IdleSince, Input, Subject, new_topology};
 use sched::Policy;
-use spec::{CheckpointNews, DiskRoom, Exit, GpuOver, Observation, PullFailure, RunKey, RunState};
+use spec::{
+    CheckpointNews, DiskRoom, Exit, GpuOver, Observation, PullFailure, RunEvent, RunKey, RunState,
+};
 use uuid::Uuid;
 use view::GpuFault;
 
@@ -318,26 +320,26 @@ impl History {
     fn tells(&mut self, key: RunKey, rng: &mut Rng) {
         let is_starting =
             |run: &crate::machine::Run| !matches!(run.state, RunState::Running { .. });
-        let state = if self.machine.engine.runs().get(&key).is_some_and(is_starting) {
+        let event = if self.machine.engine.runs().get(&key).is_some_and(is_starting) {
             let why = "no answer".to_owned();
             let failure = PullFailure { why, tries: 1, again_in_ms: 1000 };
-            [RunState::Preparing("fetching".to_owned()), RunState::PullFailed(failure)]
+            [RunEvent::Preparing("fetching".to_owned()), RunEvent::PullFailed(failure)]
                 [rng.below(2)]
             .clone()
         } else {
             let (gpu, held_bytes, limit_bytes) = ("GPU-sim".to_owned(), 2 << 30, 1 << 30);
             [
-                RunState::Struck(1),
-                RunState::GpuOver(GpuOver { gpu, held_bytes, limit_bytes, ended: None }),
-                RunState::GpuUnlimited("its program is static".to_owned()),
-                RunState::Checkpoint(CheckpointNews::Saved { ago_ms: 1500 }),
-                RunState::Checkpoint(CheckpointNews::Gone),
-                RunState::Checkpoint(CheckpointNews::Awaited { within_ms: 1500 }),
+                RunEvent::Struck(1),
+                RunEvent::GpuOver(GpuOver { gpu, held_bytes, limit_bytes, ended: None }),
+                RunEvent::GpuUnlimited("its program is static".to_owned()),
+                RunEvent::Checkpoint(CheckpointNews::Saved { ago_ms: 1500 }),
+                RunEvent::Checkpoint(CheckpointNews::Gone),
+                RunEvent::Checkpoint(CheckpointNews::Awaited { within_ms: 1500 }),
             ][rng.below(6)]
             .clone()
         };
-        self.say(|| format!("run {key} says: {state:?}"));
-        self.machine.engine.tell(key, state);
+        self.say(|| format!("run {key} says: {event:?}"));
+        self.machine.engine.tell(key, event);
     }
 
     fn time(&mut self, kind: Kind, rng: &mut Rng) -> Result<(), String> {

@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use spec::{Exit, ListedRun, MountSource, Observation, RunKey, RunPlace, RunSpec, RunState};
+use spec::{
+    Exit, ListedRun, MountSource, Observation, RunKey, RunNews, RunPlace, RunSpec, RunState,
+};
 use units::{GPU_MILLIS, Instant};
 use uuid::Uuid;
 
@@ -225,20 +227,14 @@ impl Engine {
         }
     }
 
-    /// Sets the state of a run, and records it as an observation.
-    pub fn tell(&mut self, key: RunKey, state: RunState) {
+    /// Records news of a run as an observation; a state becomes that of the run.
+    pub fn tell(&mut self, key: RunKey, news: impl Into<RunNews>) {
         let Some(run) = self.runs.get_mut(&key) else { return };
-        let goes_on = matches!(
-            state,
-            RunState::Struck(_)
-                | RunState::GpuOver(_)
-                | RunState::GpuUnlimited(_)
-                | RunState::Checkpoint(_)
-        );
-        if !goes_on {
+        let news = news.into();
+        if let RunNews::State(state) = &news {
             run.state = state.clone();
         }
-        self.seen.push_back(Observation { key, state });
+        self.seen.push_back(Observation { key, news });
     }
 
     /// Adds an orphaned run on GPUs that no other run has.

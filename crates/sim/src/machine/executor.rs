@@ -88,7 +88,7 @@ fn undo(
     // Remains of the run do not matter here.
     let _ = engine.remove(key);
     let state = RunState::Exited { exit: exit.clone(), at };
-    told.push_back(Input::Run(Observation { key, state }));
+    told.push_back(Input::Run(Observation::new(key, state)));
     Next::Done
 }
 

@@ -114,6 +114,34 @@ fn a_gang_keeps_its_other_places_while_a_node_is_away() {
 }
 
 #[test]
+fn a_group_keeps_its_other_places_while_a_node_is_away() {
+    let lost = "nodes: [{name: n, count: 4, gpus: 1}]
+workloads:
+  - name: w
+    project: q
+    age: 20h
+    groups: [{name: a}, {name: b}]
+    pod_sets: [{name: x, pods: 2, gpu: 1, group: a}, {name: y, pods: 2, gpu: 1, group: b}]
+steps:
+  - submit: {name: single, count: 4, project: q, gpu: 1}
+  - lose_node: n4
+  - advance: 2s
+    expect: {workloads: {w: {running: 3}, single1: {state: pending}}}
+";
+    holds(&format!(
+        "{lost}  - add_node: {{name: n4, gpus: 1}}
+  - advance: 24h
+    expect: {{workloads: {{w: {{state: running}}, single1: {{state: pending}}}}}}
+"
+    ));
+    holds(&format!(
+        "{lost}  - advance: 61s
+    expect: {{workloads: {{w: {{state: pending}}, single3: {{state: running}}}}}}
+"
+    ));
+}
+
+#[test]
 fn it_goes_on_elsewhere_if_it_can_and_gives_up_after_a_minute() {
     holds(&format!(
         "{FOUR_NODES}  - add_node: {{name: other, gpus: 1}}

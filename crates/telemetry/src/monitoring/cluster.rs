@@ -13,7 +13,7 @@ use prometheus_client::registry::Unit;
 use spec::WorkloadKind;
 use units::{GPU_MILLIS, Instant, Resources};
 use uuid::Uuid;
-use view::{OrgUnit, Phase, PodState, PoolShare, View, WorkloadView};
+use view::{OrgUnit, Phase, PoolShare, View, WorkloadView};
 
 use super::{Gauges, MetricScope, nodes, number, whole};
 
@@ -363,8 +363,7 @@ impl<'a> Sums<'a> {
 impl Used {
     /// Adds what was measured of the pods of a workload.
     fn add(&mut self, workload: &WorkloadView, sample: &Sample) {
-        let held = [PodState::Starting, PodState::Running, PodState::Terminating];
-        for pod in workload.pods.iter().filter(|pod| held.contains(&pod.state)) {
+        for pod in workload.pods.iter().filter(|pod| pod.state.holds_place()) {
             let Some(seen) = sample.values.get(&Subject::Pod(pod.id)) else { continue };
             // The utilisation of its GPUs is exported as a mean.
             let gpus = pod.gpus.len() as u64;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
+use engine::{Engine, Exit, LogRange, Observation, RunKey, RunNews, RunSpec, RunState};
 use engine_conformance::{Fixture as _, in_time};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -31,11 +31,11 @@ impl Watched {
     pub(crate) async fn wait<T>(
         &mut self,
         key: RunKey,
-        wanted: impl Fn(RunState) -> Option<T>,
+        wanted: impl Fn(RunNews) -> Option<T>,
     ) -> T {
         loop {
             let next = self.seen().await;
-            if let (true, Some(found)) = (next.key == key, wanted(next.state)) {
+            if let (true, Some(found)) = (next.key == key, wanted(next.news)) {
                 return found;
             }
         }
@@ -46,7 +46,10 @@ impl Watched {
     }
 
     pub(crate) async fn running(&mut self, key: RunKey) {
-        self.wait(key, |state| matches!(state, RunState::Running { .. }).then_some(())).await;
+        self.wait(key, |news| {
+            matches!(news, RunNews::State(RunState::Running { .. })).then_some(())
+        })
+        .await;
     }
 
     pub(crate) async fn end(&mut self, key: RunKey) -> Exit {
@@ -63,7 +66,7 @@ impl Watched {
     pub(crate) async fn next_end(&mut self) -> (RunKey, Exit) {
         loop {
             let next = self.seen().await;
-            if let RunState::Exited { exit, .. } = next.state {
+            if let RunNews::State(RunState::Exited { exit, .. }) = next.news {
                 return (next.key, exit);
             }
         }

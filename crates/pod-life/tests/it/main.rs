@@ -1,0 +1,5 @@
+//! Tests of the life of a pod.
+
+mod samples;
+mod sequences;
+mod table;
