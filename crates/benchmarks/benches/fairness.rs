@@ -1,5 +1,6 @@
 //! Division of a cluster over time among projects that request more than the capacity, beside that
-//! of an oracle. Prints; asserts nothing.
+//! of an oracle. Prints; asserts nothing. Arguments restrict it to loads whose names contain one of
+//! them, like `gangs` or `hours`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark is for reading")]
 
@@ -8,14 +9,18 @@ use std::time::Instant;
 use benchmarks::fairness::{Division, GPUS, History, LENGTHS, SHAPES};
 
 fn main() -> Result<(), sim::Error> {
+    let only: Vec<_> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     println!(
         "fairness over time: {GPUS} GPUs, weights 1:2:3:4, 130 % asked; GPU time in percent of the \
          entitlement of each project (goal: within 3 % of the oracle's)"
     );
     for shape in SHAPES {
         for length in LENGTHS {
-            let history = History::new(shape, length, 1);
             let name = format!("{}, {}", shape.name, length.name);
+            if !only.is_empty() && !only.iter().any(|part| name.contains(part)) {
+                continue;
+            }
+            let history = History::new(shape, length, 1);
             println!("{name}: {} workloads", history.workloads());
             print("oracle", &history.oracle(), None);
             for (name, limits) in [("without limits", false), ("with limits", true)] {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use units::{Kind, Resources};
+use units::{GPU_MILLIS, Kind, Resources};
 
 use crate::{Gpu, GpuRequest, MigProfile, Node, Placement};
 
@@ -17,6 +17,9 @@ pub struct KeptRoom {
     instances: BTreeMap<MigProfile, u32>,
     /// Requests for a part of a GPU, where such parts are MIG instances that must be free.
     parts: Vec<GpuRequest>,
+    /// Resources, and whole devices of these, that are released before the reservation begins.
+    released: Resources,
+    released_gpus: u32,
 }
 
 impl KeptRoom {
@@ -43,6 +46,20 @@ impl KeptRoom {
         }
     }
 
+    /// Adds a placement that is released before the reservation begins: as much of the room need not
+    /// be kept until then.
+    pub fn release(&mut self, node: &Node, from: &Placement, amounts: Resources) {
+        for share in &from.devices {
+            let gpu = &node.gpus[share.gpu as usize];
+            if gpu.is_instance() || !gpu.in_service {
+                continue;
+            }
+            self.released.gpu_millis += share.millis;
+            self.released_gpus += u32::from(share.millis == GPU_MILLIS);
+        }
+        self.released += Resources { gpu_millis: 0, ..amounts };
+    }
+
     /// True if the reserved capacity remains when a placement takes `taken` on the node; capacity
     /// that is not yet free is not counted as lost.
     #[must_use]
@@ -57,13 +74,14 @@ impl KeptRoom {
         let taken = Resources { gpu_millis, ..taken };
         let left = |kind| {
             let both = self.amounts[kind].saturating_add(taken[kind]);
-            self.amounts[kind] == 0 || taken[kind] == 0 || free[kind] >= both
+            let free = free[kind].saturating_add(self.released[kind]);
+            self.amounts[kind] == 0 || taken[kind] == 0 || free >= both
         };
         let whole = |gpu: u32| node.gpus[gpu as usize].is_whole(false);
         let broken = to.devices.iter().filter(|share| whole(share.gpu)).count();
         let broken = u32::try_from(broken).unwrap_or(u32::MAX);
-        let whole_left =
-            gpu_millis == 0 || node.whole_free(false) >= self.whole_gpus.saturating_add(broken);
+        let whole_free = node.whole_free(false).saturating_add(self.released_gpus);
+        let whole_left = gpu_millis == 0 || whole_free >= self.whole_gpus.saturating_add(broken);
         whole_left
             && self.leaves_instances(node, to)
             && self.leaves_parts(node, to)

@@ -39,6 +39,13 @@ impl Lag {
         i64::try_from(lag.clamp(-bound, bound)).unwrap_or(i64::MAX)
     }
 
+    /// The lag as milliseconds of a fair share; negative if the queue is ahead. Orders siblings, so
+    /// that all are behind for equally long if some GPUs cannot be used.
+    #[must_use]
+    pub fn behind_ms(&self, now: Instant, fair_millis: u64) -> i64 {
+        self.at(now).div_euclid(i64::try_from(fair_millis.max(1)).unwrap_or(i64::MAX))
+    }
+
     /// The lag from `now` on, with another share or other holdings; `None` if both are unchanged.
     #[must_use]
     pub fn followed(&self, now: Instant, fair_millis: u64, held_millis: u64) -> Option<Self> {

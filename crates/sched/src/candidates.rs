@@ -7,9 +7,9 @@ use std::ops::Bound;
 
 use model::{PoolId, QueueId, WorkloadId};
 
-use crate::equivalence_class::EquivalenceClass;
 use crate::order::{QueueRank, Shares};
 use crate::rank::{Rank, by_rank};
+use model::equivalence_class::EquivalenceClass;
 use reasons::ClassId;
 
 /// Waiting workloads, ranked within each queue, and the ranked queues, which are ranked again only

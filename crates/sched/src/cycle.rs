@@ -270,13 +270,14 @@ fn wake_when_safety_ends(s: &mut Session<'_>) {
     }
 }
 
-/// While workloads wait: wakes when the next turn begins or ends, to find new victims.
+/// While workloads wait: wakes when the next turn begins or ends, to find new victims, and when
+/// kept room may be lent.
 fn wake_when_turns_end(s: &mut Session<'_>) {
     if s.waiting().next().is_none() {
         return;
     }
     let ends = s.cluster.queues().ids().filter_map(|queue| turn_of(s, queue)).min();
-    if let Some(next) = ends.into_iter().chain(next_turn(s)).min() {
+    if let Some(next) = ends.into_iter().chain(next_turn(s)).chain(s.next_loan()).min() {
         s.wake(next);
     }
 }

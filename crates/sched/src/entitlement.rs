@@ -61,11 +61,14 @@ fn lag(s: &Session<'_>, queue: QueueId) -> Lag {
 }
 
 /// End of the turn of `giver`, during which the workload is not stopped for the shares of other
-/// queues. `None` without a turn, and if the workload is no larger than the fair share of `giver`.
+/// queues. `None` without a turn, and if the workload is no larger than the fair share of `giver` and
+/// `giver` holds its fair share without it.
 pub(crate) fn turn_ends(s: &Session<'_>, giver: QueueId, victim: WorkloadId) -> Option<Instant> {
     let ends = turn_of(s, giver)?;
-    let fair_millis = s.fair()[&giver].gpu_millis;
-    (freed(s, EvictionUnit::All(victim)).gpu_millis > fair_millis).then_some(ends)
+    let (fair_millis, held) = (s.fair()[&giver].gpu_millis, s.cluster.queues()[giver].held());
+    let freed_millis = freed(s, EvictionUnit::All(victim)).gpu_millis;
+    let crosses = held.gpu_millis.saturating_sub(freed_millis) < fair_millis;
+    (freed_millis > fair_millis || crosses).then_some(ends)
 }
 
 /// End of the turn of a queue; `None` if it has no turn now.
@@ -185,7 +188,12 @@ fn quota_asked_for(s: &Session<'_>, queue: QueueId) -> Resources {
 
 /// `true` if the turn of `taker` has come: it is behind `giver` by at least one turn of its share.
 pub(crate) fn is_next(s: &Session<'_>, taker: QueueId, giver: QueueId) -> bool {
-    lead(s, taker, giver).0 >= 0
+    is_behind_by(s, taker, giver, s.fair().get(&taker).map_or(0, |fair| fair.gpu_millis))
+}
+
+/// `true` if `taker` is behind `giver` by at least one turn of so many GPU thousandths.
+pub(crate) fn is_behind_by(s: &Session<'_>, taker: QueueId, giver: QueueId, millis: u64) -> bool {
+    lead(s, taker, giver, millis).0 >= 0
 }
 
 /// Earliest time at which the turn of a queue comes that lacks a whole GPU of its claim, while a
@@ -199,7 +207,7 @@ pub(crate) fn next_turn(s: &Session<'_>) -> Option<Instant> {
         let lacks = |taker: &QueueId| held(*taker) + GPU_MILLIS <= fair(*taker);
         let takers = s.siblings(giver).into_iter().filter(lacks);
         takers.filter_map(move |taker| {
-            let (lead, gain) = lead(s, taker, giver);
+            let (lead, gain) = lead(s, taker, giver, fair(taker));
             let wait_ms =
                 (lead < 0 && gain > 0).then(|| lead.unsigned_abs().div_ceil(gain as u128));
             Some(s.now.plus_ms(u64::try_from(wait_ms?).unwrap_or(u64::MAX)))
@@ -208,16 +216,28 @@ pub(crate) fn next_turn(s: &Session<'_>) -> Option<Instant> {
     next.min()
 }
 
+/// Earliest time at which a queue, or one above it, is no longer behind a sibling by a turn of so
+/// many GPU thousandths.
+pub(crate) fn catches_up(s: &Session<'_>, queue: QueueId, millis: u64) -> Option<Instant> {
+    let others = |own: QueueId| s.siblings(own).into_iter().map(move |other| (own, other));
+    let ends = s.cluster.lineage(queue).flat_map(others).filter_map(|(own, other)| {
+        let (lead, gain) = lead(s, own, other, millis);
+        let wait_ms = (lead >= 0 && gain < 0).then(|| lead / -gain + 1)?;
+        Some(s.now.plus_ms(u64::try_from(wait_ms).unwrap_or(u64::MAX)))
+    });
+    ends.min()
+}
+
 /// Lead of `taker` in being served next: the difference of both lags, each in milliseconds of its
-/// own share, minus one turn; and the change of it per millisecond. Both are multiplied by both
-/// shares.
-fn lead(s: &Session<'_>, taker: QueueId, giver: QueueId) -> (i128, i128) {
+/// own share, minus one turn of so many GPU thousandths; and the change of it per millisecond. Both
+/// are multiplied by both shares.
+fn lead(s: &Session<'_>, taker: QueueId, giver: QueueId, millis: u64) -> (i128, i128) {
     let (taker, giver) = (lag(s, taker), lag(s, giver));
     let fair = |lag: &Lag| i128::from(lag.fair_millis);
     let rate = |lag: &Lag| fair(lag) - i128::from(lag.held_millis);
     let difference =
         |taker_by: i128, giver_by: i128| taker_by * fair(&giver) - giver_by * fair(&taker);
-    let turn = i128::from(s.policy.turn_ms) * fair(&taker) * fair(&giver);
+    let turn = i128::from(s.policy.turn_ms) * i128::from(millis) * fair(&giver);
     let lags = difference(taker.at(s.now).into(), giver.at(s.now).into());
     (lags - turn, difference(rate(&taker), rate(&giver)))
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use model::{Changes, Cluster, Demand, PodId, QueueId, WorkloadId, next_pods};
 use units::{Instant, Resources};
 
-use crate::equivalence_class::EquivalenceClass;
 use crate::rank::{Rank, by_rank};
 use crate::{Plan, Policy, Profile, Waits};
+use model::equivalence_class::EquivalenceClass;
 use reasons::{ClassId, Pending};
 use shares::Entitlements;
 

@@ -24,7 +24,6 @@ mod candidates;
 mod cycle;
 mod diagnosis;
 mod entitlement;
-mod equivalence_class;
 mod free_places;
 #[cfg(feature = "kai")]
 mod kai;
@@ -39,15 +38,14 @@ mod precedence;
 mod protection;
 mod rank;
 mod session;
-mod spare;
 mod try_place;
 mod victims;
 
 pub use cycle::{carry, cycle};
 pub use diagnosis::diagnose;
-pub use equivalence_class::alike;
 pub use knowledge::fair_shares;
 pub use memory::Memory;
+pub use model::equivalence_class::alike;
 pub use never_fits::never_fits;
 pub use node_scoring::NodeScoring;
 pub use policy::{Action, Built, Kai, Placement, Policy, Profile, RuntimeFrom};

@@ -14,8 +14,8 @@ pub(crate) struct QueueRank {
     over_share: bool,
     beyond_quota: bool,
     priority: Reverse<u32>,
-    /// Lag behind its share of the GPUs.
-    lag: Reverse<i64>,
+    /// Lag behind its share of the GPUs, as a time.
+    behind_ms: Reverse<i64>,
     without_share: bool,
     /// Saturation with the request, and without it.
     saturation_then: Ratio,
@@ -37,11 +37,12 @@ impl Shares<'_> {
         let queue = &self.cluster.queues()[id];
         let workload = &self.cluster.workloads()[job];
         let ask = workload.demand();
+        let fair_millis = self.known.shares()[&id].gpu_millis;
         QueueRank {
             over_share: self.over_share(id),
             beyond_quota: !(queue.held() + ask).fits_in(queue.share.quota),
             priority: Reverse(queue.share.priority),
-            lag: Reverse(queue.lag.at(self.now)),
+            behind_ms: Reverse(queue.lag.behind_ms(self.now, fair_millis)),
             without_share: self.without_share(id, ask),
             saturation_then: self.dominant(id, ask),
             saturation: self.dominant(id, Resources::ZERO),

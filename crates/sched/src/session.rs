@@ -16,12 +16,12 @@ use model::{
 use units::{Instant, Kind, Ratio, Resources};
 
 use crate::candidates::FailedTurns;
-use crate::equivalence_class::patient_until;
 use crate::free_places::FreePlaces;
 use crate::knowledge::Knowledge;
 use crate::order::Shares;
 use crate::place::PodRequirements;
 use crate::{NodeScoring, Policy, Stats, node_scoring, place};
+use model::equivalence_class::patient_until;
 use pools::Trying;
 use reasons::{Cause, Lost, Pending, WorkloadRef};
 use reserve::{ReservationScope, Reservations};

@@ -11,10 +11,10 @@ use super::reclaim::Reclaim;
 use super::restore_size::restore_size;
 use super::sizes::{gpus_of, requested};
 use crate::candidates::InfeasiblePools;
-use crate::equivalence_class::is_elastic;
 use crate::place;
 use crate::session::Session;
 use crate::victims::{EvictionUnits, LargestWorkloads, NodeCostCache, Rule, halvings, make_room};
+use model::equivalence_class::is_elastic;
 use reasons::Cause;
 
 /// GPUs beyond the request are lent; workloads that may start reclaim them before any others.

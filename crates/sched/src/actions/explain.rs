@@ -13,12 +13,12 @@ use model::{
 use units::{Kind, Resources};
 
 use crate::entitlement::not_entitled;
-use crate::equivalence_class::EquivalenceClass;
 use crate::protection::Protections;
 use crate::session::Session;
 use crate::session::pools;
 use crate::session::topology;
 use crate::{Plan, Waits};
+use model::equivalence_class::EquivalenceClass;
 use reasons::{CommonGpus, Pending};
 use room::Rooms;
 pub(crate) use room::larger_than_any;

@@ -9,7 +9,7 @@ use units::Resources;
 
 use super::amounts::{amounts, expected_millis};
 use crate::session::Session;
-use crate::spare::{Spare, holds, next_spare, spare_part};
+use model::spare::{Spare, holds, next_spare, spare_part};
 
 /// Tasks that a scenario has stopped, and that may be placed again in it, with their earlier
 /// places.

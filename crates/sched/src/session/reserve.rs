@@ -13,18 +13,18 @@ mod claims;
 use std::collections::BTreeMap;
 
 use model::{Placement, PodId, PoolId, QueueId, Share, WorkloadId};
-use units::{Kind, Resources};
+use units::{Instant, Kind, Resources};
 
 use crate::entitlement::{
-    beyond_share, branches, deserved, is_above_share, may_hold_alone, not_entitled, parting,
-    turn_ends,
+    beyond_share, branches, catches_up, deserved, is_above_share, is_behind_by, may_hold_alone,
+    not_entitled, parting, turn_ends,
 };
-use crate::equivalence_class::{EquivalenceClass, is_elastic};
 use crate::knowledge::QuietCycle;
 use crate::precedence::{gives_way_to, is_next_below};
 use crate::session::{Blocked, Session};
 use crate::{Profile, rank};
 use claims::Claims;
+use model::equivalence_class::{EquivalenceClass, is_elastic};
 use reasons::Pending;
 
 /// Number of candidates examined for each possible reservation.
@@ -58,6 +58,8 @@ struct Reservation {
     /// Sum of the requests of its pods.
     asked: Resources,
     claims: Claims,
+    /// Less room, which is kept from other queues as long as its queue is not far behind them.
+    lean: Option<Claims>,
 }
 
 /// Reservations that a placement respects.
@@ -144,12 +146,12 @@ impl Session<'_> {
         {
             return None;
         }
-        let claims = match due.blocked {
+        let (claims, lean) = match due.blocked {
             // Its queue must use less first; its places are chosen then.
-            Blocked::Queue => Claims::default(),
+            Blocked::Queue => (Claims::default(), None),
             Blocked::Room => self.claims(id, gpus)?,
         };
-        Some(Reservation { id, queue, asked, claims })
+        Some(Reservation { id, queue, asked, claims, lean })
     }
 
     /// `true` if a workload would be charged to queues of the same pool as this one.
@@ -253,8 +255,26 @@ impl Session<'_> {
     pub(crate) fn is_open(&self, pod: PodId, respected: ReservationScope, to: &Placement) -> bool {
         let amounts = self.cluster.amounts(pod, to);
         let id = self.cluster.pods()[pod].workload;
-        self.respected_reservations(id, respected)
-            .all(|kept| kept.claims.leave_room(self.cluster, to, amounts))
+        let leave_room = |claims: &Claims| claims.leave_room(self.cluster, to, amounts);
+        self.respected_reservations(id, respected).all(|kept| {
+            let lean = || kept.lean.as_ref().filter(|_| respected == ReservationScope::Binding);
+            leave_room(&kept.claims)
+                || lean().is_some_and(|lean| leave_room(lean) && self.is_lent(kept, id))
+        })
+    }
+
+    /// Earliest time at which more of the kept room may be lent.
+    pub(crate) fn next_loan(&self) -> Option<Instant> {
+        let lean = self.reservations.kept.iter().filter(|kept| kept.lean.is_some());
+        lean.filter_map(|kept| catches_up(self, kept.queue, kept.asked.gpu_millis)).min()
+    }
+
+    /// `true` if a workload of another queue may use room that the holder does not need yet: the
+    /// queue of the holder is not far behind.
+    fn is_lent(&self, kept: &Reservation, id: WorkloadId) -> bool {
+        let paths = parting(self, kept.queue, self.queue_of(id));
+        let is_far = |(own, other)| is_behind_by(self, own, other, kept.asked.gpu_millis);
+        paths.is_some_and(|paths| !is_far(paths))
     }
 
     /// `true` if room may be made for a workload on a node.

@@ -19,8 +19,8 @@ use units::Resources;
 
 use crate::place::PodRequirements;
 use crate::session::Session;
-use crate::spare;
 pub(crate) use free::Free;
+use model::spare;
 use reasons::{NoDomain, Pending};
 
 /// Nodes that lie in all of these domains; all nodes if there are none.

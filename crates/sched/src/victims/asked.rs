@@ -6,10 +6,10 @@ use model::{Gpu, NodeId, Placement, PodId, WorkloadId};
 use units::GPU_MILLIS;
 
 use super::{Need, PreemptionAttempt};
-use crate::equivalence_class::is_elastic;
 use crate::free_places::FreePlaces;
 use crate::place::{self, PodRequirements};
 use crate::session::Session;
+use model::equivalence_class::is_elastic;
 
 /// Workloads considered on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,10 +5,10 @@ use model::{Child, Placement, PodId, Share, Workload, WorkloadId};
 use smallvec::SmallVec;
 use units::Resources;
 
-use crate::equivalence_class::is_elastic;
 use crate::place;
 use crate::session::Session;
-use crate::spare::{Spare, holds, next_spare};
+use model::equivalence_class::is_elastic;
+use model::spare::{Spare, holds, next_spare};
 
 /// A unit of eviction from a victim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

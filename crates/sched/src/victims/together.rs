@@ -4,11 +4,11 @@
 use model::{NodeId, Placement, PodBinding, PodId};
 
 use super::Need;
-use crate::equivalence_class::is_elastic;
 use crate::place;
 use crate::session::Session;
 use crate::session::reserve::ReservationScope;
 use crate::session::topology;
+use model::equivalence_class::is_elastic;
 
 /// Maximum number of pods whose places are chosen together.
 pub(super) const PODS_MAX: usize = 8;

@@ -24,6 +24,7 @@ mod reasons;
 mod reservation;
 mod rule_histories;
 mod rules;
+mod shares_over_time;
 mod spare_priority;
 mod topology;
 mod truth;

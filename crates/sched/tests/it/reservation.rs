@@ -120,6 +120,40 @@ fn no_more_is_kept_than_it_needs() {
 }
 
 #[test]
+fn places_that_are_free_in_time_are_kept_rather_than_free_ones() {
+    let mut w = World::new("n1:4 n2:4", "a:8");
+    w.run("submit a/x -g 4 --limit 900000; submit a/y -g 2; submit a/z; submit a/s");
+    w.run(&format!("submit a/gang --pods 4; {LONG}; delete s; submit a/s1"));
+    assert_eq!(w.gpus(), "n1[x x x x] n2[y y z s1]", "n1 is enough, in ten minutes");
+    w.run("delete s1; delete z; submit a/s2; submit a/s3; submit a/s4; delete x");
+    assert_eq!(w.gpus(), "n1[gang gang gang gang] n2[y y s2 s3]");
+}
+
+/// A gang of project `a` waits for four GPUs for a time; then one is free, and b, which holds more
+/// than its share, asks for it.
+fn one_end_is_enough(waited_ms: u64) -> World {
+    let mut w = World::new("n1:4 n2:4", "a:0 b:0");
+    w.run("submit b/x --pods 4; submit b/y1; submit a/y2; submit a/y3; submit a/y4");
+    w.run("submit a/gang --pods 4");
+    w.run(&format!("wait {waited_ms}; delete y4; submit b/s"));
+    w
+}
+
+#[test]
+fn room_that_is_not_needed_after_one_more_end_is_lent_to_another_project() {
+    let mut w = one_end_is_enough(300_001);
+    assert_eq!(w.gpus(), "n1[x x x x] n2[y1 y2 y3 s]");
+    w.run("delete x");
+    assert_eq!(w.gpus(), "n1[gang gang gang gang] n2[y1 y2 y3 s]");
+}
+
+#[test]
+fn a_project_that_is_far_behind_lends_nothing() {
+    let w = one_end_is_enough(9_000_000);
+    assert_eq!(w.gpus(), "n1[x x x x] n2[y1 y2 y3 .]", "five GPU hours are more than four");
+}
+
+#[test]
 fn the_places_with_the_least_to_wait_for_are_kept() {
     let mut w = World::new("n1:2 n2:2 n3:2", "a:6");
     w.run("submit a/x -g 2; submit a/y1; submit a/y2; submit a/z -g 2; submit a/gang -g 2");
@@ -206,7 +240,7 @@ fn two_gangs_do_not_dead_lock() {
     w.run("delete a2");
     assert_eq!(w.gpus(), "n1[gb gb] n2[a3 b2]", "its project has had less than its share");
     w.run("delete b2");
-    assert_eq!(w.gpus(), "n1[gb gb] n2[a3 .]");
+    assert_eq!(w.gpus(), "n1[gb gb] n2[a3 b3]", "lent: the end of gb makes room for ga");
     w.run("delete a3");
     assert_eq!(w.gpus(), "n1[gb gb] n2[ga ga]");
 }
@@ -331,5 +365,5 @@ fn a_gang_of_which_a_pod_is_moved_before_it_starts_waits_as_a_whole() {
     w.run("submit a/apart -g 1 --pods 3 --min 2 --label app=x --apart app=x@rack");
     // The decisions after each of these check that no gang starts in part.
     w.run("lose-node n2; add-node n2:4");
-    assert_eq!(w.gpus(), "n1[other gang gang other] n2[apart apart other gang] n3[. .]");
+    assert_eq!(w.gpus(), "n1[other gang gang other] n2[apart apart gang other] n3[. .]");
 }

@@ -9,7 +9,7 @@ use model::{Cluster, KeptRoom, NodeId, Placement, PodId, WorkloadId};
 use units::{Instant, Resources};
 
 use crate::session::Session;
-use places::{Place, SOME_DAY};
+use places::{Found, Place, SOME_DAY};
 
 /// The room that a reservation covers.
 #[derive(Debug, Default)]
@@ -39,24 +39,46 @@ impl Claims {
 impl Session<'_> {
     /// The places that a workload can have first; `None` if it cannot be expected to get them, or
     /// if all are free, so that it waits for something else. `gpus`: the size of an elastic one.
-    pub(super) fn claims(&mut self, id: WorkloadId, gpus: Option<u32>) -> Option<Claims> {
-        let (places, gone) = self.first_places(id, gpus)?;
+    ///
+    /// If the time when they are free is known, those that become free last, which keeps the fewest
+    /// GPUs idle. Otherwise such places come second, if there are any.
+    pub(super) fn claims(
+        &mut self,
+        id: WorkloadId,
+        gpus: Option<u32>,
+    ) -> Option<(Claims, Option<Claims>)> {
+        let (first, last) = self.first_places(id, gpus)?;
         // All of it is free, so another obstacle exists.
-        if gone.is_empty() {
+        if first.1.is_empty() {
             return None;
         }
-        let last = places.iter().map(|place| place.at).max()?;
-        let starts_at = (last != SOME_DAY).then(|| last.max(self.now));
-        let mut claims = Claims { starts_at, ..Claims::default() };
-        for Place { pod, node, .. } in places {
-            self.claim(claims.nodes.entry(node).or_default(), node, pod, gpus);
-        }
-        Some(claims)
+        let claims = self.covered(&first, gpus);
+        let last = last.map(|last| self.covered(&last, gpus));
+        Some(match (claims.starts_at, last) {
+            (Some(_), Some(last)) => (Claims { starts_at: claims.starts_at, ..last }, None),
+            (_, last) => (claims, last),
+        })
     }
 
-    /// Adds the requirements of one pod on a node.
-    fn claim(&self, kept: &mut KeptRoom, node: NodeId, pod: PodId, gpus: Option<u32>) {
-        let request = self.requirements(pod, gpus).request.gpu;
-        kept.add(&self.cluster.nodes()[node], request, self.asked(&[pod], gpus));
+    /// The room that these places cover.
+    fn covered(&self, (places, gone): &Found, gpus: Option<u32>) -> Claims {
+        let last = places.iter().map(|place| place.at).max().unwrap_or_default();
+        let starts_at = (last != SOME_DAY).then(|| last.max(self.now));
+        let mut nodes: BTreeMap<NodeId, KeptRoom> = BTreeMap::new();
+        for &Place { pod, node, .. } in places {
+            let request = self.requirements(pod, gpus).request.gpu;
+            let kept = nodes.entry(node).or_default();
+            kept.add(&self.cluster.nodes()[node], request, self.asked(&[pod], gpus));
+        }
+        // An elastic pod also holds GPUs that it gives back at once.
+        let is_elastic = |pod: PodId| self.cluster.workload_of(pod).spec.elastic;
+        for &pod in gone.iter().filter(|pod| !is_elastic(**pod)) {
+            let Some(place) = self.cluster.pods()[pod].binding.effective() else { continue };
+            if let Some(kept) = nodes.get_mut(&place.node) {
+                let amounts = self.cluster.amounts(pod, place);
+                kept.release(&self.cluster.nodes()[place.node], place, amounts);
+            }
+        }
+        Claims { nodes, starts_at }
     }
 }

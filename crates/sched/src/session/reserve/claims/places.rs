@@ -2,6 +2,7 @@
 //! room, and the choice of the work that has to end. The search is that of real placement: ending
 //! pods are removed in a transaction, the pods are placed, and all of it is undone.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -18,6 +19,9 @@ use crate::session::topology::{self, Free, Placer};
 /// Time when work of unknown run time ends: after all known times.
 pub(super) const SOME_DAY: Instant = Instant(u64::MAX);
 
+/// Number of workloads whose ends are examined one by one.
+const ENDS_TRIED: usize = 4;
+
 /// The place of one pod, and the time when it is free.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
@@ -28,7 +32,7 @@ pub(super) struct Place {
 }
 
 /// The places of the pods of a workload, and the pods that must be gone by then.
-type Found = (Vec<Place>, Vec<PodId>);
+pub(super) type Found = (Vec<Place>, Vec<PodId>);
 
 /// Room for one more pod, and the pods that have to end for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +47,7 @@ struct Slot {
 }
 
 /// A pod that will make room.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct End {
     at: Instant,
     pod: PodId,
@@ -54,12 +58,14 @@ struct End {
 /// left out.
 type Ends = Rc<BTreeMap<NodeId, Vec<End>>>;
 
-/// Gives pods the places that become free first.
+/// Gives pods the places that become free first, or last.
 struct First {
     ends: Ends,
     gpus: Option<u32>,
     /// Latest end that counts.
     until: Instant,
+    /// `true` if places that become free last are taken first: the fewest GPUs are idle until then.
+    last: bool,
     found: Found,
     /// Numbers of places and of removed pods at the beginning of each nested attempt.
     begun: Vec<(usize, usize)>,
@@ -163,11 +169,15 @@ impl Placer for First {
         if slots.len() < pods.len() {
             return false;
         }
-        slots.sort_unstable();
+        match self.last {
+            false => slots.sort_unstable(),
+            true => slots.sort_unstable_by(|left, right| right.cmp(left)),
+        }
         let mut gone: BTreeMap<NodeId, usize> = BTreeMap::new();
         pods.iter().zip(slots).all(|(&pod, slot)| {
-            let before = gone.insert(slot.node, slot.drained).unwrap_or(0);
-            self.take(s, pod, slot, slot.drained - before)
+            let gone = gone.entry(slot.node).or_default();
+            let before = std::mem::replace(gone, slot.drained.max(*gone));
+            self.take(s, pod, slot, slot.drained.saturating_sub(before))
         })
     }
 
@@ -185,8 +195,13 @@ impl Placer for First {
 
 impl Session<'_> {
     /// The places of a workload's next pods, those that are free first; `None` if it would have no
-    /// place even after all ends.
-    pub(super) fn first_places(&mut self, id: WorkloadId, gpus: Option<u32>) -> Option<Found> {
+    /// place even after all ends. Also the places that become free last, if the workload can start
+    /// there as early; where the time is not known, after the end of one workload.
+    pub(super) fn first_places(
+        &mut self,
+        id: WorkloadId,
+        gpus: Option<u32>,
+    ) -> Option<(Found, Option<Found>)> {
         let ends = self.all_ends(id, gpus);
         let mut full = Vec::new();
         loop {
@@ -194,9 +209,13 @@ impl Session<'_> {
             if pods.is_empty() {
                 return None;
             }
-            let places = self.places_until(id, &pods, gpus, (&ends, SOME_DAY));
+            let places = self.places_until(id, &pods, gpus, (&ends, SOME_DAY, false));
             match places {
-                Ok(places) => return Some(self.earliest(id, &pods, gpus, &ends, places)),
+                Ok(places) => {
+                    let first = self.earliest(id, &pods, gpus, &ends, places);
+                    let last = self.latest(id, &pods, gpus, &ends, &first);
+                    return Some((first, last));
+                }
                 // Another part may replace it.
                 Err(set) => full.push(set),
             }
@@ -229,12 +248,45 @@ impl Session<'_> {
         let (mut low, mut high) = (0, times.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.places_until(id, pods, gpus, (ends, times[middle])) {
+            match self.places_until(id, pods, gpus, (ends, times[middle], false)) {
                 Ok(earlier) => (high, found) = (middle, earlier),
                 Err(_) => low = middle + 1,
             }
         }
         found
+    }
+
+    /// The places that become free last, if they are free as early as the first ones. If that time
+    /// is not known, the end of one workload must be enough: the largest one possible.
+    fn latest(
+        &mut self,
+        id: WorkloadId,
+        pods: &[PodId],
+        gpus: Option<u32>,
+        ends: &Ends,
+        first: &Found,
+    ) -> Option<Found> {
+        let until = first.0.iter().map(|place| place.at).max().filter(|at| *at > self.now)?;
+        if until < SOME_DAY {
+            return self.places_until(id, pods, gpus, (ends, until, true)).ok();
+        }
+        let mut sizes: BTreeMap<WorkloadId, u64> = BTreeMap::new();
+        for end in ends.values().flatten().filter(|end| end.at == SOME_DAY) {
+            let size = sizes.entry(self.cluster.pods()[end.pod].workload).or_default();
+            *size += end.place.gpu_millis();
+        }
+        let mut largest: Vec<_> =
+            sizes.into_iter().map(|(one, size)| (Reverse(size), one)).collect();
+        largest.sort_unstable();
+        largest.into_iter().take(ENDS_TRIED).find_map(|(_, one)| {
+            let ends_in_time =
+                |end: &&End| end.at < SOME_DAY || self.cluster.pods()[end.pod].workload == one;
+            let of_node = |(node, ends): (&NodeId, &Vec<End>)| {
+                (*node, ends.iter().filter(ends_in_time).cloned().collect())
+            };
+            let ends = Rc::new(ends.iter().map(of_node).collect());
+            self.places_until(id, pods, gpus, (&ends, SOME_DAY, true)).ok()
+        })
     }
 
     /// Places for all these pods after the ends up to a time; or the pod set that finds none.
@@ -243,11 +295,11 @@ impl Session<'_> {
         id: WorkloadId,
         pods: &[PodId],
         gpus: Option<u32>,
-        (ends, until): (&Ends, Instant),
+        (ends, until, last): (&Ends, Instant, bool),
     ) -> Result<Found, usize> {
         let start = self.cluster.checkpoint();
         let (found, begun) = (Found::default(), Vec::new());
-        let mut first = First { ends: ends.clone(), gpus, until, found, begun };
+        let mut first = First { ends: ends.clone(), gpus, until, last, found, begun };
         let placed = topology::place(self, &mut first, id, pods);
         self.cluster.rollback(start);
         match placed {

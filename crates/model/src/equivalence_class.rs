@@ -1,7 +1,7 @@
 //! Workloads that are equal to every decision. Owns: the criteria. If one of a class finds no
 //! place, none of it does; all of a class share their reasons to wait.
 
-use model::{
+use crate::{
     Cluster, ConstraintsId, GpuRequest, PodRequest, PoolId, QueueId, ShapeId, WorkloadId,
     WorkloadSpec,
 };
@@ -10,7 +10,7 @@ use units::Instant;
 
 /// All properties of a waiting workload, except its position, that a decision depends on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct EquivalenceClass {
+pub struct EquivalenceClass {
     queue: QueueId,
     priority: u32,
     /// Priority of pods above the minimum.
@@ -45,7 +45,8 @@ struct SetClass {
 
 /// Time before which a workload may not preempt others: the delay counts from its submission, and
 /// again from its last eviction. `None` without a delay.
-pub(crate) fn patient_until(cluster: &Cluster, id: WorkloadId) -> Option<Instant> {
+#[must_use]
+pub fn patient_until(cluster: &Cluster, id: WorkloadId) -> Option<Instant> {
     let workload = &cluster.workloads()[id];
     let delay_ms = workload.spec.preemption_delay_ms;
     let since = workload.last_eviction.unwrap_or(workload.spec.created_at);
@@ -60,11 +61,15 @@ pub fn alike(cluster: &Cluster, left: WorkloadId, right: WorkloadId) -> bool {
 
 impl EquivalenceClass {
     /// `true` if its workloads may start with less than their request.
-    pub(crate) const fn is_elastic(&self) -> bool {
+    #[must_use]
+    pub const fn is_elastic(&self) -> bool {
         self.elastic
     }
 
-    pub(crate) fn of(cluster: &Cluster, id: WorkloadId) -> Self {
+    /// The class of a workload.
+    /// The class of a workload.
+    #[must_use]
+    pub fn of(cluster: &Cluster, id: WorkloadId) -> Self {
         let workload = &cluster.workloads()[id];
         let spec = &workload.spec;
         let waiting =
@@ -97,6 +102,7 @@ impl EquivalenceClass {
 }
 
 /// `true` if the number of GPUs may change: the workload is elastic and requests whole GPUs.
-pub(crate) fn is_elastic(spec: &WorkloadSpec) -> bool {
+#[must_use]
+pub fn is_elastic(spec: &WorkloadSpec) -> bool {
     spec.elastic && matches!(spec.pod_sets[0].request.gpu, GpuRequest::Whole(1..))
 }

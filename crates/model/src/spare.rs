@@ -3,11 +3,11 @@
 
 use std::cmp::Reverse;
 
-use model::{Child, WorkloadSpec, set_rank, task_priority};
+use crate::{Child, WorkloadSpec, set_rank, task_priority};
 
 /// The next pods to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spare {
+pub enum Spare {
     /// The last pod of a set.
     PodOf(usize),
     /// All pods of a part.
@@ -17,7 +17,8 @@ pub(crate) enum Spare {
 /// The next pods to remove from a workload with these numbers of pods in its sets: the lowest task
 /// priority among sets above their minimum and optional parts. Of equals a pod goes before a part,
 /// that of the set with the most pods for its minimum. `None` if only its minimum is left.
-pub(crate) fn next_spare(spec: &WorkloadSpec, pods: &impl Fn(usize) -> u32) -> Option<Spare> {
+#[must_use]
+pub fn next_spare(spec: &WorkloadSpec, pods: &impl Fn(usize) -> u32) -> Option<Spare> {
     let above = (0..spec.pod_sets.len()).filter(|&at| pods(at) > spec.pod_sets[at].pods_min);
     let worst = above.max_by_key(|&at| {
         let set = &spec.pod_sets[at];
@@ -31,7 +32,8 @@ pub(crate) fn next_spare(spec: &WorkloadSpec, pods: &impl Fn(usize) -> u32) -> O
 
 /// The first optional part to remove, at any depth of groups: that with the lowest task priority,
 /// of equals with the fewest pods. A part that contains an optional part goes after that.
-pub(crate) fn spare_part(spec: &WorkloadSpec, pods: &impl Fn(usize) -> u32) -> Option<Child> {
+#[must_use]
+pub fn spare_part(spec: &WorkloadSpec, pods: &impl Fn(usize) -> u32) -> Option<Child> {
     let mut parts = Vec::new();
     spare_parts_of(spec, None, pods, &mut parts);
     parts.into_iter().min_by_key(|&part| rank(spec, part, pods))
@@ -69,7 +71,8 @@ fn spare_parts_of(
 }
 
 /// `true` if a set is in a part of a workload.
-pub(crate) fn holds(spec: &WorkloadSpec, part: Child, set: usize) -> bool {
+#[must_use]
+pub fn holds(spec: &WorkloadSpec, part: Child, set: usize) -> bool {
     match part {
         Child::Group(group) => spec.is_in(set, Some(group)),
         Child::Set(own) => set == own,
