@@ -66,7 +66,8 @@ async fn a_drain_that_stops_work_is_shown_and_needs_force() {
     server.until("/api/v1/workloads", |all| all["workloads"][0]["phase"] == "Running").await;
     let (_, effects) = server.post(EFFECTS, json!({"drainNode": "node-1"})).await;
     let waits = "t of team-a would be stopped and wait for a place";
-    assert_eq!(effects, json!({"lines": [waits], "needsForce": true}));
+    assert!(effects["lines"][0].as_str().unwrap().starts_with(waits), "{effects}");
+    assert_eq!(effects["needsForce"], true, "{effects}");
     refused(&server, ("PATCH", NODE, &drains), 409, waits).await;
     let told = &server.get("/elastane/v1/status").await["nodes"][0];
     assert_eq!(told["scheduling"], "enabled", "nothing was changed");
@@ -75,7 +76,8 @@ async fn a_drain_that_stops_work_is_shown_and_needs_force() {
     server.post("/elastane/v1/simulated-nodes", node).await;
     let (_, effects) = server.post(EFFECTS, json!({"drainNode": "node-1"})).await;
     let moves = "t of team-a would start again on node-9";
-    assert_eq!(effects, json!({"lines": [moves], "needsForce": false}));
+    assert!(effects["lines"][0].as_str().unwrap().starts_with(moves), "{effects}");
+    assert_eq!(effects["needsForce"], false, "{effects}");
     let (status, _) = server.raw("PATCH", NODE, &drains.to_string()).await;
     assert_eq!(status, StatusCode::OK);
     let (_, none) = server.post(EFFECTS, json!({"drainNode": "node-1"})).await;

@@ -348,7 +348,8 @@ async fn a_name_that_does_not_exist_is_told_apart_with_the_nearest_one() {
         "subjectId": "bob@example.org", "subjectType": "user", "roleId": 1,
         "scopeId": "1", "scopeType": "project",
     });
-    let new = json!({"name": "new", "clusterId": "", "parentId": "9", "resources": [{}]});
+    let cluster = server.get("/api/v1/clusters").await[0]["uuid"].clone();
+    let new = json!({"name": "new", "clusterId": cluster, "parentId": "9", "resources": [{}]});
     for (method, path, body, message) in [
         (
             "POST",
