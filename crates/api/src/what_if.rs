@@ -68,6 +68,7 @@ pub fn as_in_a_scenario(spec: &WorkloadSpec, project: &str) -> Workload {
     workload.set_pods(spec.sets().map(set).collect());
     workload.pools.clone_from(&spec.node_pools);
     workload.elastic = spec.elastic;
+    workload.may_be_elastic = (spec.kind != WorkloadKind::Training).then_some(false);
     workload.priority = Some(spec.priority.value);
     workload.spare_priority = spec.spare_priority.as_ref().map(|spare| spare.value);
     workload.preemptible = Some(spec.preemptible);

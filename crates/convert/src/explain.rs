@@ -1,5 +1,6 @@
 //! Explanation of the state of a workload.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use api_types::{
@@ -21,6 +22,9 @@ use super::cluster::{fraction_limit, fractions_on, share_on};
 use super::share::gpu_quota_millis;
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 
+/// Puts a reason into words.
+type Words<'a> = &'a dyn Fn(&ReasonView) -> String;
+
 /// Explains the state of a workload.
 pub fn explanation(
     (view, why): (&WorkloadView, &[ReasonView]),
@@ -31,14 +35,14 @@ pub fn explanation(
     now: Instant,
 ) -> Explanation {
     let gpus = |of: fn(&ProjectView) -> u64| Millis(project.map_or(0, of));
-    let said = usize::from(says_first(view, why.first()));
+    let (summary, stated) = summary(view, why.first(), now);
     Explanation {
         workload_id: view.id.to_string(),
         workload_name: view.spec.name.clone(),
         project_name: view.project_name.clone(),
         phase: phase_name(view.phase).to_owned(),
-        summary: summary(view, why.first(), now),
-        further_reasons: why.iter().skip(said).map(reason).collect(),
+        summary,
+        further_reasons: why.iter().skip(usize::from(stated)).map(reason).collect(),
         pending_reasons: reasons(view, why),
         last_eviction: view.last_eviction.as_ref().map(reason),
         fractions: None,
@@ -247,36 +251,51 @@ fn held_by_queue(of: &found::HoldingQueue) -> ProjectHolding {
     }
 }
 
-fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> String {
+/// One sentence about the state of a workload; true if it states the reason.
+fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> (String, bool) {
+    let stated = Cell::new(false);
+    let text = summary_stating(view, why, now, &|why| {
+        stated.set(true);
+        format!("{} ({})", why.message, why.code)
+    });
+    (text, stated.get())
+}
+
+/// The sentence of a workload; `reason` puts a reason into words.
+fn summary_stating(
+    view: &WorkloadView,
+    why: Option<&ReasonView>,
+    now: Instant,
+    reason: Words<'_>,
+) -> String {
     let name = &view.spec.name;
     let gpus = units::gpus(view.allocated.gpu_millis);
     let nodes = || nodes(view).join(", ");
-    if let Some(summary) = of_inference(view, why, &nodes(), &gpus) {
+    if let Some(summary) = of_inference(view, why, (&nodes(), &gpus), reason) {
         return summary;
     }
     match (view.phase, why) {
         (Phase::Pending | Phase::Resuming, Some(why)) => match next_start(view) {
-            None => format!("{name} waits: {} ({})", why.message, why.code),
+            None => format!("{name} waits: {}", reason(why)),
             Some((at, pod)) => format!(
                 "{name} has failed ({}) and is started again in {} s at the earliest \
-                 (retry {} of {}): {} ({})",
+                 (retry {} of {}): {}",
                 last_exit(pod),
                 at.since_ms(now).div_ceil(1000),
                 view.restarts,
                 view.spec.backoff_limit,
-                why.message,
-                why.code
+                reason(why)
             ),
         },
         (Phase::Pending | Phase::Resuming, None) => format!("{name} is about to be looked at"),
         (Phase::Initializing, Some(why)) if why.code == IMAGE_PULL.code => {
-            waits_for_image(view, why, &nodes(), &gpus)
+            waits_for_image(view, &reason(why), &nodes(), &gpus)
         }
         (Phase::Initializing, Some(why)) if why.code == PLACES_KEPT.code => {
-            format!("{name} has lost pods: {} ({})", why.message, why.code)
+            format!("{name} has lost pods: {}", reason(why))
         }
         (Phase::Initializing, Some(why)) => {
-            format!("{name} is being started on {}: {} ({})", nodes(), why.message, why.code)
+            format!("{name} is being started on {}: {}", nodes(), reason(why))
         }
         (Phase::Initializing, None) => match next_start(view) {
             None => format!("{name} is being started on {}", nodes()),
@@ -304,32 +323,19 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> Strin
     }
 }
 
-/// True if the summary of a workload says the first of its reasons.
-fn says_first(view: &WorkloadView, why: Option<&ReasonView>) -> bool {
-    let serves = view.spec.serving.is_some();
-    match (view.phase, why) {
-        (Phase::Pending | Phase::Resuming | Phase::Initializing, Some(_)) => true,
-        (Phase::Updating, Some(_)) => serves,
-        (Phase::Running | Phase::Degraded, Some(why)) if why.code == UPDATE_FAILED.code => serves,
-        (Phase::Degraded, Some(why)) => serves && why.code == NOT_READY.code,
-        _ => false,
-    }
-}
-
 /// Summary of an inference that serves, or that runs and does not answer; `None` of any other
 /// workload and phase.
 fn of_inference(
     view: &WorkloadView,
     why: Option<&ReasonView>,
-    nodes: &str,
-    gpus: &str,
+    (nodes, gpus): (&str, &str),
+    reason: Words<'_>,
 ) -> Option<String> {
     view.spec.serving.as_ref()?;
     let (name, project) = (&view.spec.name, &view.project_name);
     Some(match (view.phase, why) {
         (Phase::Updating, why) => {
-            let why =
-                why.map_or_else(String::new, |why| format!(": {} ({})", why.message, why.code));
+            let why = why.map_or_else(String::new, |why| format!(": {}", reason(why)));
             format!(
                 "{name} has replicas on {nodes}, of which those of the former revision serve until the \
                  newest revision is ready; that is not ready yet{why}"
@@ -342,12 +348,12 @@ fn of_inference(
                      the values that serve"
                 )
             });
-            format!("{name} was not updated: {} ({}){back}", why.message, why.code)
+            format!("{name} was not updated: {}{back}", reason(why))
         }
-        (Phase::Degraded, Some(why)) if why.code == NOT_READY.code => format!(
-            "{name} holds {gpus} on {nodes}, and no replica answers: {} ({})",
-            why.message, why.code
-        ),
+        (Phase::Degraded, Some(why)) if why.code == NOT_READY.code => {
+            let why = reason(why);
+            format!("{name} holds {gpus} on {nodes}, and no replica answers: {why}")
+        }
         (Phase::Running, _) if view.pods.is_empty() => format!(
             "{name} has no replicas, because no request comes; the next one starts a replica"
         ),
@@ -355,13 +361,12 @@ fn of_inference(
     })
 }
 
-fn waits_for_image(view: &WorkloadView, why: &ReasonView, nodes: &str, gpus: &str) -> String {
+fn waits_for_image(view: &WorkloadView, why: &str, nodes: &str, gpus: &str) -> String {
     let (name, project) = (&view.spec.name, &view.project_name);
     format!(
-        "{name} cannot start on {nodes}: {} ({}); it holds {gpus} until the image can be pulled: see \
+        "{name} cannot start on {nodes}: {why}; it holds {gpus} until the image can be pulled: see \
          that its name is right and the registry can be reached, or end it by `runai delete {name} -p \
-         {project}`",
-        why.message, why.code
+         {project}`"
     )
 }
 

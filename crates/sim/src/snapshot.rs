@@ -232,6 +232,7 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     workload.spare_priority = spec.spare_priority;
     workload.preemptible = Some(spec.preemptible);
     workload.elastic = spec.elastic;
+    workload.may_be_elastic = (!spec.may_be_elastic).then_some(false);
     // All pod sets of a workload have equal pools.
     workload.pools.clone_from(&spec.pod_sets[0].constraints.pools);
     parts::write(cluster, spec, &mut workload);

@@ -89,6 +89,11 @@ fn what_if_says_who_would_have_to_go_and_why() {
     assert!(said.ends_with("Nothing else changes.\n"), "{said}");
     let said = typed(&["--from", &path, "--submit", "big -g 3 -p team-b --interactive"]).unwrap();
     assert!(said.contains("P101"), "{said}");
+    let elastic = |kind: &str| {
+        let words = format!("{kind} submit big -g 3 -p team-b");
+        typed(&["--from", &path, "--submit", &words]).unwrap().contains("let it be elastic")
+    };
+    assert_eq!(["training", "workspace"].map(elastic), [true, false]);
     let said = typed(&["--from", &path, "--submit", "-g 1 -p team-b"]).unwrap();
     assert!(said.starts_with("team-b/what-if-0-0 would start"), "{said}");
     let again = Path::new(&path);

@@ -82,6 +82,10 @@ impl Known {
         let evicted = wire.evicted.unwrap_or(self.evicted);
         let distributed = gang(&pod_sets, wire);
         let first = pod_sets.remove(0);
+        let kind = match wire.may_be_elastic {
+            Some(false) => WorkloadKind::Workspace,
+            _ => WorkloadKind::Training,
+        };
         let spec = WorkloadSpec {
             submitted_by: "scenario".to_owned(),
             more: pod_sets,
@@ -101,7 +105,7 @@ impl Known {
             gates: wire.gated.then(|| GATE.to_owned()).into_iter().collect(),
             preemption_delay_ms: wire.preemption_delay.map_or(0, |span| span.0),
             time_limit_ms: wire.time_limit.map(|span| span.0),
-            ..WorkloadSpec::new(wire.name.clone(), WorkloadKind::Training, first)
+            ..WorkloadSpec::new(wire.name.clone(), kind, first)
         };
         check_minimum(&spec, None, spec.children_min).map_err(fault)?;
         for (wire_group, group) in wire.groups.iter().zip(&spec.groups) {

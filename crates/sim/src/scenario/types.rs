@@ -183,6 +183,10 @@ pub struct Workload {
     /// `true` if its number of GPUs may be halved to fit, and doubled into free GPUs.
     #[serde(default, skip_serializing_if = "is_default")]
     pub elastic: bool,
+    /// `false` if it cannot be made elastic, as a workspace; then no advice says so. If not given
+    /// `true`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may_be_elastic: Option<bool>,
     /// Number of pods; 1 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<u32>,
