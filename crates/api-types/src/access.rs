@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::scalar::Time;
 
-/// What a role allows to do to a resource.
+/// Actions that a role allows on a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Permission {
@@ -28,13 +28,13 @@ pub struct Role {
     pub id: u64,
     /// Name.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the role.
     pub description: String,
-    /// When it was made.
+    /// Time of its creation.
     pub created_at: Time,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Time,
-    /// Who made it.
+    /// Its creator.
     pub created_by: String,
     /// True if it was made here.
     pub custom: bool,
@@ -42,7 +42,7 @@ pub struct Role {
     pub enabled: bool,
     /// True if it counts.
     pub effective_enabled: bool,
-    /// What it allows.
+    /// Permissions that it grants.
     pub permissions: Vec<Permission>,
 }
 
@@ -82,13 +82,13 @@ pub enum ScopeType {
 pub struct AccessRuleCreationFields {
     /// Id or name of the subject.
     pub subject_id: String,
-    /// What it is.
+    /// Kind of the subject.
     pub subject_type: SubjectType,
     /// Id of the role.
     pub role_id: u64,
     /// Id of the scope.
     pub scope_id: String,
-    /// What it is.
+    /// Kind of the scope.
     pub scope_type: ScopeType,
     /// The cluster of the scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +103,7 @@ pub struct AccessRule {
     pub id: u64,
     /// Subject.
     pub subject_id: String,
-    /// What it is.
+    /// Kind of the subject.
     pub subject_type: SubjectType,
     /// Id of the role.
     pub role_id: u64,
@@ -111,7 +111,7 @@ pub struct AccessRule {
     pub role_name: String,
     /// Id of the scope.
     pub scope_id: String,
-    /// What it is.
+    /// Kind of the scope.
     pub scope_type: ScopeType,
     /// Its name.
     pub scope_name: String,
@@ -120,11 +120,11 @@ pub struct AccessRule {
     pub cluster_id: Option<String>,
     /// The tenant.
     pub tenant_id: u64,
-    /// Who made it.
+    /// Its creator.
     pub created_by: String,
-    /// When.
+    /// Time of its creation.
     pub created_at: Time,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Time,
 }
 
@@ -133,11 +133,11 @@ pub struct AccessRule {
 #[serde(rename_all = "camelCase")]
 #[schema(as = GetAccessRules200Response)]
 pub struct AccessRulesPage {
-    /// How many there are.
+    /// Total number of access rules.
     pub total_records: u64,
-    /// How many of them match.
+    /// Number of access rules that match.
     pub display_records: u64,
-    /// Those of the page.
+    /// Access rules of the page.
     pub access_rules: Vec<AccessRule>,
 }
 
@@ -149,7 +149,7 @@ pub struct MeAccessRulesResponse {
     pub access_rules: AccessRulesPage,
 }
 
-/// Asks where the caller may do something.
+/// Request for the scopes in which the caller may do something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GetPermittedScopesRequest {
@@ -160,7 +160,7 @@ pub struct GetPermittedScopesRequest {
     pub action: Option<String>,
 }
 
-/// Where the caller may do something.
+/// Scopes in which the caller may do something.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PermittedScopes {
@@ -177,7 +177,7 @@ pub struct PermittedScopes {
     pub projects: Vec<String>,
 }
 
-/// Where the caller may do each action.
+/// Scopes in which the caller may do each action.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PermittedScopesActions {
@@ -191,13 +191,13 @@ pub struct PermittedScopesActions {
     pub delete: PermittedScopes,
 }
 
-/// What to do to many access rules.
+/// Kind of action on many access rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessRulesBatchAction {
     /// Delete them.
     Delete,
-    /// Say which could be deleted.
+    /// Report which could be deleted.
     ValidateDelete,
 }
 
@@ -205,13 +205,13 @@ pub enum AccessRulesBatchAction {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AccessRulesBatchFields {
-    /// Which, as texts here.
+    /// Ids of the rules, as texts here.
     pub ids: Vec<String>,
-    /// What.
+    /// The action.
     pub action: AccessRulesBatchAction,
 }
 
-/// The same role for many subjects in many scopes.
+/// One role for many subjects in many scopes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AccessRulesBatchCreateFields {
@@ -242,7 +242,7 @@ pub struct AccessRulesToCreate {
 pub struct AccessRuleSubject {
     /// Id or name.
     pub subject_id: String,
-    /// What it is.
+    /// Kind of the subject.
     pub subject_type: SubjectType,
 }
 
@@ -253,17 +253,17 @@ pub struct AccessRuleSubject {
 pub struct AccessRuleScope {
     /// Id.
     pub scope_id: String,
-    /// What it is.
+    /// Kind of the scope.
     pub scope_type: ScopeType,
 }
 
-/// What became of each.
+/// Result for each access rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessRulesBatchCreateResponse {
-    /// Made.
+    /// Access rules that were created.
     pub succeeded: Vec<AccessRule>,
-    /// Refused.
+    /// Access rules that were refused.
     pub failed: Vec<FailedAccessRule>,
 }
 
@@ -276,6 +276,6 @@ pub struct FailedAccessRule {
     pub payload: AccessRuleCreationFields,
     /// The status it alone would have got.
     pub code: u16,
-    /// Why.
+    /// Reason for the refusal.
     pub message: String,
 }

@@ -7,20 +7,20 @@ use utoipa::ToSchema;
 
 use crate::scalar::Time;
 
-/// Something that was asked. The published names of these fields have underscores.
+/// An audited request. The published names of these fields have underscores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AuditLog {
     /// Number, in order.
     pub id: String,
-    /// When.
+    /// Time of the request.
     pub timestamp: Time,
     /// The tenant, as text here.
     pub tenant_id: String,
-    /// Who asked.
+    /// Caller.
     pub subject: String,
     /// `User` or `App`.
     pub subject_type: String,
-    /// From which address.
+    /// Address of the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_ip: Option<String>,
     /// `create`, `update`, `delete`, `sign-in` or `sign-out`; of a refused read `sign-in`.
@@ -31,7 +31,7 @@ pub struct AuditLog {
     /// Path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// What it was about: `project`, `user`, ….
+    /// Type of the entity: `project`, `user`, ….
     pub entity_type: String,
     /// Its name.
     pub entity_name: String,
@@ -58,11 +58,11 @@ pub struct AuditLog {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = GetAuditLogs200Response)]
 pub struct AuditLogsPage {
-    /// How many match.
+    /// Number of entries that match.
     pub total: u64,
     /// Offset of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
-    /// Those of the page.
+    /// Entries of the page.
     pub audit_logs: Vec<AuditLog>,
 }

@@ -25,7 +25,7 @@ pub enum ChangeKind {
     Template,
     /// As in `GET /api/v1/users`.
     User,
-    /// What some workloads wait for; only with `shape=row`.
+    /// Reasons that waiting workloads share; only with `shape=row`.
     Reason,
     /// The server itself; only with `shape=row`.
     Server,
@@ -76,7 +76,7 @@ impl ChangeKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum ChangeFrame<T = Value> {
-    /// What was read before is void. Everything follows, then `synced`.
+    /// Data read before is void. Everything follows, then `synced`.
     Reset(ChangeReset),
     /// An object is new or another; this is all of it.
     Changed(Change<T>),
@@ -86,7 +86,7 @@ pub enum ChangeFrame<T = Value> {
     Synced(ChangePosition),
 }
 
-/// Why everything is sent again.
+/// Reason for sending everything again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResetReason {
@@ -104,7 +104,7 @@ pub enum ResetReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeReset {
-    /// Why.
+    /// Reason for the reset.
     pub reason: ResetReason,
 }
 
@@ -120,9 +120,9 @@ pub struct ChangePosition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Change<T = Value> {
-    /// What it is.
+    /// Kind of the object.
     pub kind: ChangeKind,
-    /// Its id, unique in its kind. Of a node, its name.
+    /// Its id, unique in its kind; for a node, its name.
     pub id: String,
     /// Its version: the later of two changes has the larger one, also of different objects.
     pub version: u64,

@@ -18,13 +18,13 @@ pub struct DisplayedCluster {
     pub tenant_id: u64,
     /// Name.
     pub name: String,
-    /// When it was created.
+    /// Time of its creation.
     pub created_at: Time,
-    /// When it was last heard of.
+    /// Time of the last contact.
     pub last_liveness: Time,
     /// Version of the server.
     pub version: String,
-    /// How it stands.
+    /// Status of the cluster.
     pub status: ClusterDisplayedStatus,
 }
 
@@ -34,7 +34,7 @@ pub struct DisplayedCluster {
 pub struct ClusterCreationRequest {
     /// Name.
     pub name: String,
-    /// Where it is reached.
+    /// Domain at which it is reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// Version.
@@ -50,11 +50,11 @@ pub struct ClusterUpdateRequest {
     pub name: String,
 }
 
-/// How to install a cluster.
+/// Instructions to install a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterInstallationInfoResponse {
-    /// What to type in a shell; a comment here: there is nothing to install.
+    /// Shell commands; a comment here, as there is nothing to install.
     pub installation_str: String,
     /// Empty: there is no chart.
     pub repository_name: String,
@@ -65,17 +65,17 @@ pub struct ClusterInstallationInfoResponse {
     pub client_secret: String,
 }
 
-/// How a cluster stands.
+/// Status of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClusterDisplayedStatus {
     /// `Connected`: the server is the cluster.
     pub state: String,
-    /// Our own: what runs the pods.
+    /// Our own: platform that runs the pods.
     #[serde(default)]
     pub platform: NodePlatform,
 }
 
-/// What runs the pods; empty unless Kubernetes does.
+/// Platform that runs the pods; empty unless it is Kubernetes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodePlatform {
@@ -94,21 +94,21 @@ pub struct Node {
     pub name: String,
     /// `Ready`, `NotReady`, `Unknown`; with `,SchedulingDisabled` when it is cordoned or drained.
     pub status: String,
-    /// What holds of it: `Ready`, and one for each GPU that is out of service.
+    /// Conditions: `Ready`, and one for each GPU that is out of service.
     #[serde(default)]
     pub conditions: Vec<NodeStatusConditionDetails>,
     /// Name of its pool.
     pub node_pool: String,
     /// Cluster.
     pub cluster_uuid: String,
-    /// When it was added.
+    /// Time at which it was added.
     pub created_at: Time,
-    /// When this was true.
+    /// Time of this state.
     pub updated_at: Time,
     /// Its GPUs; left out when it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_info: Option<GpuInfo>,
-    /// Our own: whether its GPUs are simulated.
+    /// Our own: true if its GPUs are simulated.
     #[serde(default)]
     pub simulated: bool,
     /// Our own: memory of each GPU, bytes.
@@ -135,7 +135,7 @@ pub struct Node {
     /// Our own: its taints.
     #[serde(default)]
     pub taints: Vec<Taint>,
-    /// Our own: whether new pods may come.
+    /// Our own: admission of new pods.
     #[serde(default)]
     pub scheduling: NodeScheduling,
 }
@@ -149,7 +149,7 @@ pub struct Taint {
     /// Value; may be empty.
     #[serde(default)]
     pub value: String,
-    /// What it does.
+    /// Effect on pods.
     pub effect: TaintEffect,
 }
 
@@ -164,7 +164,7 @@ impl fmt::Display for Taint {
     }
 }
 
-/// What a taint does to pods that do not tolerate it.
+/// Effect of a taint on pods that do not tolerate it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum TaintEffect {
     /// They are not placed there.
@@ -175,20 +175,20 @@ pub enum TaintEffect {
     NoExecute,
 }
 
-/// Whether new pods may come to a node.
+/// Admission of new pods to a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeScheduling {
-    /// They may.
+    /// Accepts new pods.
     #[default]
     Enabled,
-    /// They may not: it is cordoned.
+    /// Accepts no new pods: it is cordoned.
     Disabled,
-    /// They may not, and those that are there are moved or stopped.
+    /// Accepts no new pods, and its pods are moved or stopped.
     Draining,
 }
 
-/// Body of `PATCH /elastane/v1/nodes/{node}`. What is left out stays.
+/// Body of `PATCH /elastane/v1/nodes/{node}`. A field that is left out keeps its value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodePatch {
@@ -201,12 +201,12 @@ pub struct NodePatch {
     /// Taints to take back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed_taints: Vec<TaintKey>,
-    /// Whether new pods may come.
+    /// Admission of new pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<NodeScheduling>,
 }
 
-/// Which taints to take back.
+/// Taints to take back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaintKey {
@@ -223,7 +223,7 @@ pub struct TaintKey {
 pub struct SimulatedNode {
     /// Name, unique.
     pub name: String,
-    /// How many GPUs it has, up to 64.
+    /// Number of GPUs, up to 64.
     pub gpus: u64,
     /// Memory of each GPU in bytes; 16 GiB if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,7 +239,7 @@ pub struct SimulatedNode {
     pub labels: BTreeMap<String, String>,
 }
 
-/// What holds of a node.
+/// Condition of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeStatusConditionDetails {
     /// `Ready`, `GpuLost`, `GpuTaken`.
@@ -267,7 +267,7 @@ pub struct NodeLabels {
 pub struct GpuInfo {
     /// Product.
     pub gpu_type: String,
-    /// How many.
+    /// Number of GPUs.
     pub gpu_count: u64,
 }
 
@@ -281,6 +281,6 @@ pub struct Nodes {
 /// Answer of every `…/count`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CountResponse {
-    /// How many.
+    /// Number of objects.
     pub count: u64,
 }

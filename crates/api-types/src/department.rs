@@ -25,7 +25,8 @@ pub struct DepartmentCreationRequest {
     /// Free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// One entry per node pool; in those left out, and without any: what its projects have, together.
+    /// One entry per node pool; in those left out, and without any: what its projects have,
+    /// together.
     #[serde(default)]
     pub resources: Vec<ShareRequest>,
     /// Time limits; replaces all of them.
@@ -34,7 +35,7 @@ pub struct DepartmentCreationRequest {
     /// Node pools of workloads whose project names none either, by name, the best first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
-    /// Which nodes workloads may go to.
+    /// Nodes that workloads may go to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_types: Option<NodeTypesPerWorkload>,
     /// Taken and ignored: it is measured, not set.
@@ -50,8 +51,8 @@ pub struct DepartmentUpdateRequest {
     /// Free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// One entry per node pool; what they leave out is what its projects have. None at all keeps what
-    /// there is.
+    /// One entry per node pool; what they leave out is what its projects have. None at all keeps
+    /// what there is.
     #[serde(default)]
     pub resources: Vec<ShareRequest>,
     /// Time limits; replaces all of them.
@@ -60,7 +61,7 @@ pub struct DepartmentUpdateRequest {
     /// Node pools of workloads whose project names none either, by name, the best first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
-    /// Which nodes workloads may go to.
+    /// Nodes that workloads may go to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_types: Option<NodeTypesPerWorkload>,
 }
@@ -78,17 +79,17 @@ pub struct DepartmentForList {
     /// Free text.
     #[serde(default)]
     pub description: String,
-    /// When it was created.
+    /// Time of its creation.
     pub created_at: Time,
-    /// By whom.
+    /// Its creator.
     pub created_by: String,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Time,
-    /// By whom.
+    /// User of the last change.
     pub updated_by: String,
     /// Its projects.
     pub children: Vec<DepartmentProjectChild>,
-    /// How it stands.
+    /// Status of the department.
     pub status: DepartmentStatus,
     /// Limits in time.
     pub scheduling_rules: SchedulingRules,
@@ -112,7 +113,7 @@ pub struct DepartmentProjectChild {
     pub name: String,
 }
 
-/// How a department stands.
+/// Status of a department.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DepartmentStatus {

@@ -4,15 +4,15 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Why a workload waits, at length; `docs/reference/diagnosis.md` explains it.
+/// Detailed reasons for which a workload waits; `docs/reference/diagnosis.md` explains them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnosis {
-    /// Where it does not fit: a sentence for each class of nodes.
+    /// Nodes on which it does not fit: a sentence for each class of nodes.
     pub nodes: Vec<String>,
-    /// Who holds what it needs, and whether each may be taken from.
+    /// Holders of what it needs, and whether each may be taken from.
     pub holders: Vec<String>,
-    /// Why nothing was moved or taken for it.
+    /// Ways to make room that did not help.
     pub searches: Vec<crate::Search>,
     /// Single changes that would let it start, each tried out.
     pub advice: Vec<Advice>,
@@ -35,7 +35,7 @@ pub struct Diagnosis {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Advice {
-    /// What kind of change.
+    /// Kind of the change.
     pub kind: String,
     /// Workloads that would be stopped or moved for it then.
     pub disturbs: u32,
@@ -44,10 +44,10 @@ pub struct Advice {
     /// Index of that sentence in the `lines` of the diagnosis; its commands follow it there.
     #[serde(default)]
     pub line: Option<u32>,
-    /// What to type for it, in this order; empty if it takes another submission, or no command.
+    /// Commands for the change, in this order; empty if it takes another submission, or no command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
-    /// Who may do it, where the caller may not.
+    /// Owner or administrator who may make the change, if the caller may not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<String>,
     /// The value to ask for in another submission, if `kind` is about a value.
@@ -59,12 +59,12 @@ pub struct Advice {
     /// The node that opens or loses a taint, or that others are to be like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// What is raised, of a change of quotas or limits.
+    /// Quotas or limits to raise, if that is the change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raises: Vec<Raise>,
 }
 
-/// A workload, as others are told of it.
+/// A workload, as others see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadName {
@@ -77,7 +77,7 @@ pub struct WorkloadName {
     pub project_name: String,
 }
 
-/// What is counted of a holder or a share.
+/// Resource of a holder or a share, with its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ResourceKind {
@@ -93,15 +93,15 @@ pub enum ResourceKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadHolding {
-    /// Which.
+    /// The workload.
     pub workload: WorkloadName,
-    /// Of what.
+    /// Resource that it holds.
     pub resource: ResourceKind,
-    /// How much, on the nodes in question.
+    /// Amount held on the nodes in question.
     pub held: u64,
-    /// `may_give`, or why nothing is taken from it: `not_preemptible`, `as_important`, `guaranteed`,
-    /// `within_its_share`, `turn`, `keeps_quota`, `less_important_first`, `not_entitled`,
-    /// `other_revision`.
+    /// `may_give`, or why nothing is taken from it: `not_preemptible`, `as_important`,
+    /// `guaranteed`, `within_its_share`, `turn`, `keeps_quota`, `less_important_first`,
+    /// `not_entitled`, `other_revision`.
     pub standing: String,
 }
 
@@ -111,11 +111,11 @@ pub struct WorkloadHolding {
 pub struct ProjectHolding {
     /// Its name.
     pub name: String,
-    /// Of what.
+    /// Resource that it holds.
     pub resource: ResourceKind,
-    /// How much, on the nodes in question.
+    /// Amount held on the nodes in question.
     pub held: u64,
-    /// How much in all.
+    /// Amount held in all.
     pub allocated: u64,
     /// Its quota.
     pub quota: u64,
@@ -129,9 +129,9 @@ pub struct ProjectHolding {
 pub struct NodesAlike {
     /// The name of the first of them.
     pub like: String,
-    /// How many there are.
+    /// Number of nodes.
     pub nodes: u32,
-    /// How many of them have room for one pod.
+    /// Number of these nodes that have room for one pod.
     pub room: u32,
 }
 
@@ -139,12 +139,12 @@ pub struct NodesAlike {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Raise {
-    /// Whose: as in [`ProjectHolding`].
+    /// Name of the owner, as in [`ProjectHolding`].
     pub name: String,
-    /// Of what.
+    /// Resource of the quota or limit.
     pub resource: ResourceKind,
-    /// What it is.
+    /// Current value.
     pub from: u64,
-    /// What it has to be.
+    /// Required value.
     pub to: u64,
 }

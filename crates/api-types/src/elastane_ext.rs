@@ -13,7 +13,7 @@ use crate::mig_instance::MigInstance;
 use crate::scalar::{Millis, Time};
 use crate::training::JobTraining;
 
-/// What a workload carries in `additionalFields`.
+/// Contents of `additionalFields` of a workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkloadExtras {
@@ -23,7 +23,7 @@ pub struct WorkloadExtras {
     pub gpus: Vec<(u32, u64)>,
     /// GPUs it asked for; what it holds may differ when it is elastic.
     pub requested_gpus: Millis,
-    /// Why it waits, or why it failed; empty otherwise.
+    /// Reasons for which it waits or has failed; empty otherwise.
     pub pending_reasons: Vec<Reason>,
     /// Its last eviction, move or resize, and for whom.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,17 +32,17 @@ pub struct WorkloadExtras {
     pub over_quota: bool,
     /// True if it has a place that is still being freed for it.
     pub reserved: bool,
-    /// How often its pods were started again, after a failure or a preemption.
+    /// Number of restarts of its pods, after failures and preemptions.
     pub restarts: u32,
     /// True if the number of its GPUs may change.
     pub elastic: bool,
     /// The command line it was submitted with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command_line: Option<String>,
-    /// How its last run ended, if one did.
+    /// Exit of its last run, if one has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_exit: Option<String>,
-    /// When its main process started, while it runs.
+    /// Start time of its main process, while that runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Time>,
     /// Pods by state.
@@ -53,11 +53,11 @@ pub struct WorkloadExtras {
     /// Annotations.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
-    /// When it last reported that it saved its progress.
+    /// Time of its last report of saved progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpointed_at: Option<Time>,
-    /// How far it is, if it is an elastic training, as of the last second. The stream of changes
-    /// does not have it.
+    /// Progress, if it is an elastic training, as of the last second. The stream of changes does
+    /// not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub training: Option<JobTraining>,
 }
@@ -66,14 +66,13 @@ pub struct WorkloadExtras {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodStates {
-    /// Wait for a place. Those whose turn has not come, because others run first, are not there
-    /// yet.
+    /// Wait for a place. Pods whose turn has not come, because others run first, do not exist yet.
     pub pending: u32,
     /// Have a place that is being freed.
     pub reserved: u32,
     /// Placed, starting.
     pub starting: u32,
-    /// Of those pending or starting: the process has ended, and is started again after a delay.
+    /// Pending or starting pods whose process has ended and is restarted after a delay.
     pub crash_looping: u32,
     /// Run.
     pub running: u32,
@@ -94,7 +93,7 @@ pub struct Reason {
     pub code: String,
     /// One sentence with the numbers.
     pub message: String,
-    /// Since when it applies, or when it happened.
+    /// Time since which it applies, or at which it happened.
     pub at: Time,
 }
 
@@ -111,18 +110,18 @@ pub struct Status {
     pub cluster_id: String,
     /// Name of the cluster.
     pub cluster_name: String,
-    /// What runs the pods: `process`, `docker`, `kubernetes`.
+    /// Runtime of the pods: `process`, `docker`, `kubernetes`.
     pub runtime: String,
-    /// How fractions of GPU memory are enforced on the node where that is weakest: `none`,
+    /// Enforcement of fractions of GPU memory on the node where it is weakest: `none`,
     /// `cooperative`, `hard`.
     pub fraction_enforcement: String,
-    /// Which limits of CPU and memory runs are kept to.
+    /// Limits of CPU and memory that runs are kept to.
     #[serde(default)]
     pub limits: LimitsKept,
-    /// How runs are kept apart from each other and from the server.
+    /// Isolation of runs from each other and from the server.
     #[serde(default)]
     pub isolation: Isolation,
-    /// What does not answer of what runs the pods; left out while all does.
+    /// Outage of the engine that runs the pods; left out while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
     /// Files of ended workloads that are still being deleted, by folder; absent if there are none.
@@ -140,9 +139,9 @@ pub struct Status {
     pub gpus_allocated: Millis,
     /// Nodes.
     pub nodes: Vec<NodeStatus>,
-    /// How many projects there are.
+    /// Number of projects.
     pub projects: u64,
-    /// How many workloads are not deleted.
+    /// Number of workloads that are not deleted.
     pub workloads: u64,
 }
 
@@ -153,13 +152,12 @@ pub struct Leftover {
     pub folder: String,
     /// Folders and files in it; not more than 1000 are counted.
     pub entries: u64,
-    /// Why they cannot be deleted now; left out while they are being deleted.
+    /// Reason they cannot be deleted now; left out while they are being deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// That what runs the pods, such as Docker, does not answer: states of workloads are those of
-/// before.
+/// Outage of the engine that runs the pods, such as Docker, or of the disk of the state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Outage {
     /// Kind of outage.
@@ -167,7 +165,7 @@ pub struct Outage {
     pub kind: OutageKind,
     /// The failure and its cause, for people.
     pub message: String,
-    /// Since when.
+    /// Time at which it began.
     pub since: Time,
 }
 
@@ -182,7 +180,7 @@ pub enum OutageKind {
     DiskFull,
 }
 
-/// Which limits runs are kept to. One that is not kept is accepted, and named with each run that
+/// Limits that runs are kept to. One that is not kept is accepted, and named with each run that
 /// has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LimitsKept {
@@ -190,19 +188,19 @@ pub struct LimitsKept {
     pub cpu: bool,
     /// Memory.
     pub memory: bool,
-    /// Why one is not, and what to do; left out where both are.
+    /// Reason that a limit is not kept, and what to do; left out if both are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// How runs are kept apart from each other and from the server.
+/// Isolation of runs from each other and from the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Isolation {
-    /// By which means: `containers`, `accounts`, `namespaces`, `landlock`, `none`.
+    /// Means of isolation: `containers`, `accounts`, `namespaces`, `landlock`, `none`.
     pub kind: String,
-    /// What that means, in one sentence.
+    /// Meaning of `kind`, in one sentence.
     pub meaning: String,
-    /// What is not kept apart, why, and what to do; left out where everything is.
+    /// Missing isolation, its reason, and what to do; left out if nothing is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
 }
@@ -233,7 +231,7 @@ pub struct NodeStatus {
     /// True if what runs pods there answers.
     #[serde(default = "yes")]
     pub ready: bool,
-    /// Whether new pods may come.
+    /// Admission of new pods.
     #[serde(default)]
     pub scheduling: NodeScheduling,
     /// Its taints.
@@ -264,7 +262,7 @@ pub struct NodeStatus {
     pub memory_bytes: u64,
     /// See `memory_bytes`.
     pub memory_used_bytes: u64,
-    /// How fractions of its GPUs are kept; left out for a node without GPUs.
+    /// Enforcement of fractions of its GPUs; left out for a node without GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fractions: Option<FractionLimit>,
 }
@@ -288,7 +286,7 @@ const fn yes() -> bool {
     true
 }
 
-/// What is the matter with a GPU that is out of service.
+/// Fault of a GPU that is out of service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GpuFault {
     /// Its number on the node.
@@ -313,7 +311,7 @@ pub struct Gpu {
     pub node_pool: String,
     /// Its number on the node.
     pub index: u32,
-    /// What the driver calls it.
+    /// Identifier that the driver gives it.
     pub uuid: String,
     /// Product name, or `simulated`.
     pub gpu_type: String,
@@ -323,10 +321,10 @@ pub struct Gpu {
     pub memory_bytes: u64,
     /// The part of it that is allocated, 0 to 1.
     pub allocated: Millis,
-    /// Why it is out of service, if it is.
+    /// Fault, if it is out of service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<GpuFault>,
-    /// How parts of it are kept; left out by servers of earlier versions.
+    /// Enforcement of its fractions; left out by servers of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fractions: Option<FractionLimit>,
     /// The pods on it, as far as the caller may see their workloads.
@@ -364,9 +362,9 @@ pub struct Gpus {
 pub struct LiveEvent {
     /// Position in the log, from 1, without gaps.
     pub seq: u64,
-    /// When.
+    /// Time of the event.
     pub at: Time,
-    /// What happened: `Submitted`, `Scheduled`, `Started`, `Evicted`, ….
+    /// Kind of the event: `Submitted`, `Scheduled`, `Started`, `Evicted`, ….
     pub kind: String,
     /// True if it is a warning.
     pub warning: bool,
@@ -401,36 +399,36 @@ pub struct Explanation {
     pub phase: String,
     /// One sentence that answers "why is it where it is".
     pub summary: String,
-    /// Why it waits; empty when it does not.
+    /// Reasons for which it waits; empty if it does not.
     pub pending_reasons: Vec<Reason>,
-    /// Those of them that the summary does not say.
+    /// Pending reasons that the summary does not mention.
     #[serde(default)]
     pub further_reasons: Vec<Reason>,
     /// Its last eviction, move or resize, and for whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_eviction: Option<Eviction>,
-    /// How its part of each GPU is kept where it is; left out where it has no part of one.
+    /// Enforcement of its part of each GPU on its nodes; left out if it has no part of a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fractions: Option<FractionLimit>,
-    /// How its project stands: quota, fair share, use, all in GPUs.
+    /// Quota of its project, in GPUs.
     pub project_quota: Millis,
-    /// See `project_quota`.
+    /// Fair share of its project, in GPUs.
     pub project_fair_share: Millis,
-    /// See `project_quota`.
+    /// GPUs that its project uses.
     pub project_allocated: Millis,
-    /// What happened to it, newest last.
+    /// Its events, newest last.
     pub events: Vec<LiveEvent>,
     /// The long answer to why it waits; none when it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Diagnosis>,
-    /// When it may start; none when it does not wait.
+    /// Estimate of its start; none if it does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_estimate: Option<crate::StartEstimate>,
-    /// Since when its work would be lost if it were stopped for others: its last checkpoint, or its
-    /// start. Left out of what has no place, and of what is never stopped for others.
+    /// Time since which its work would be lost if it were stopped for others: its last checkpoint,
+    /// or its start. Left out of what has no place, and of what is never stopped for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsaved_since: Option<Time>,
-    /// How far it is, if it is an elastic training that runs.
+    /// Progress, if it is an elastic training that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<JobTraining>,
 }
@@ -455,17 +453,17 @@ pub struct Volume {
     pub project_id: String,
     /// Name of the project.
     pub project_name: String,
-    /// Whose workload was the first to ask for it.
+    /// User whose workload first asked for it.
     pub created_by: String,
-    /// When.
+    /// Time of its creation.
     pub created_at: Time,
     /// Names of the workloads that have it mounted, or had before they ended.
     pub used_by: Vec<String>,
-    /// Whether it was deleted, and what is in it is not gone yet. Who asks for its name gets
-    /// another.
+    /// True if it was deleted and its content is not gone yet. A workload that asks for its name
+    /// gets another volume.
     #[serde(default)]
     pub deleting: bool,
-    /// Why it is not gone yet, where deleting it fails. It is tried again and again.
+    /// Error that keeps its content from being deleted. Deletion is retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -481,7 +479,7 @@ pub struct ConfigMapBody {
 /// A config map of a project: texts that its workloads get as files and variables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ConfigMap {
-    /// What it is.
+    /// Description without the texts.
     #[serde(flatten)]
     pub summary: ConfigMapSummary,
     /// Texts by their keys.
@@ -492,7 +490,7 @@ pub struct ConfigMap {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigMaps {
-    /// By name.
+    /// The config maps, by name.
     pub config_maps: Vec<ConfigMapSummary>,
 }
 
@@ -504,19 +502,19 @@ pub struct ConfigMapSummary {
     pub name: String,
     /// Its keys.
     pub keys: Vec<String>,
-    /// What it holds, keys and texts.
+    /// Size of all keys and texts in bytes.
     pub bytes: u64,
-    /// Who made it.
+    /// Its creator.
     pub created_by: String,
-    /// When.
+    /// Time of its creation.
     pub created_at: Time,
-    /// Who changed it last.
+    /// User of the last change.
     pub updated_by: String,
-    /// When.
+    /// Time of the last change.
     pub updated_at: Time,
 }
 
-/// Which port of a workload is to be opened in a browser.
+/// Port of a workload to open in a browser.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TicketRequest {
@@ -525,25 +523,25 @@ pub struct TicketRequest {
     pub url: Option<String>,
 }
 
-/// By which a browser comes to a port of a workload.
+/// Address by which a browser opens a port of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Ticket {
     /// The address; with a ticket in it, good once and for a minute, unless everyone may come.
     pub url: String,
 }
 
-/// By which a page of this server opens a WebSocket to a workload: as `elastane_ticket` in its
-/// address.
+/// Ticket with which a page of this server opens a WebSocket to a workload: `elastane_ticket` in
+/// the address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WebSocketTicket {
     /// The ticket, good once.
     pub ticket: String,
-    /// For how many seconds.
+    /// Seconds for which it is valid.
     pub expires_in_seconds: u64,
 }
 
-/// How a session in a pod ended: the message of channel 3 of a WebSocket.
+/// End of a session in a pod: the message of channel 3 of a WebSocket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionEnd {
@@ -553,7 +551,7 @@ pub struct SessionEnd {
     /// The signal it was ended by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// Why it could not be run.
+    /// Reason it could not be run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

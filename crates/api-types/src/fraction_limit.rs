@@ -6,24 +6,24 @@ use utoipa::ToSchema;
 
 use crate::scalar::Millis;
 
-/// How fractions of a GPU are kept.
+/// Enforcement of fractions of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FractionLimit {
-    /// How well: `none`, `cooperative`, `hard`.
+    /// Level of enforcement: `none`, `cooperative`, `hard`.
     pub enforcement: String,
-    /// By what: `none`, `mounted-libraries`, `preloaded-libraries`, `variables`, `mps`, `dmem`,
+    /// Mechanism: `none`, `mounted-libraries`, `preloaded-libraries`, `variables`, `mps`, `dmem`,
     /// `mig`.
     pub mechanism: String,
-    /// What that means, in one sentence.
+    /// Meaning of level and mechanism, in one sentence.
     pub meaning: String,
-    /// What is missing, why, and what to do; left out where nothing is.
+    /// Missing enforcement, its reason, and what to do; left out if nothing is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// How compute time is divided: `none`, `strict`, `fair`.
+    /// Division of compute time: `none`, `strict`, `fair`.
     #[serde(default)]
     pub time_slicing: String,
-    /// What that means, in one sentence.
+    /// Meaning of `timeSlicing`, in one sentence.
     #[serde(default)]
     pub time_slicing_meaning: String,
     /// The part of a GPU's compute time that a workload always has; left out where it is not

@@ -20,7 +20,7 @@ pub struct WorkloadGridRow {
     pub kind: String,
     /// Phase.
     pub phase: String,
-    /// When it entered the phase.
+    /// Time at which it entered the phase.
     pub phase_updated_at: Time,
     /// Project, by id.
     pub project_id: String,
@@ -28,11 +28,11 @@ pub struct WorkloadGridRow {
     pub project_name: String,
     /// Department, by id.
     pub department_id: String,
-    /// Who submitted it.
+    /// Its submitter.
     pub submitted_by: String,
-    /// When.
+    /// Time of its submission.
     pub created_at: Time,
-    /// When it ended.
+    /// Time of its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Time>,
     /// The class its priority was given by.
@@ -53,9 +53,9 @@ pub struct WorkloadGridRow {
     pub node_pools: Vec<String>,
     /// The first of the nodes its pods are on.
     pub nodes: Vec<String>,
-    /// How many nodes that are.
+    /// Number of nodes its pods are on.
     pub nodes_count: u64,
-    /// Why it waits, or why it failed.
+    /// Reason it waits or has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<RowWhy>,
     /// Its last eviction, move or resize, the sentence cut.
@@ -63,26 +63,26 @@ pub struct WorkloadGridRow {
     pub last_eviction: Option<Reason>,
 }
 
-/// Why a workload is where it is.
+/// Reason for the state of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum RowWhy {
-    /// What it waits for together with others.
+    /// A reason that it shares with other workloads.
     Shared(SharedWhy),
     /// A reason of its own, the sentence cut.
     Own(Reason),
 }
 
-/// That a workload waits for what others wait for, too.
+/// A reference to a reason that a workload shares with others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SharedWhy {
     /// Id of the [`SharedReason`].
     pub reason: String,
-    /// Since when.
+    /// Time since which it waits for that.
     pub at: Time,
 }
 
-/// What some workloads of a project wait for.
+/// Reasons that waiting workloads of a project share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SharedReason {
     /// Id, until the server starts again.
@@ -105,7 +105,7 @@ pub struct ServerRow {
     pub cluster_name: String,
     /// Its clock.
     pub now: Time,
-    /// What does not answer of what runs the pods; left out while all does.
+    /// Outage of the engine that runs the pods; left out while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
 }

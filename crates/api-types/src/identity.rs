@@ -15,7 +15,7 @@ pub struct UserCreationRequest {
     /// True if the password given out has to be changed first; true if left out.
     #[serde(default)]
     pub reset_password: Option<bool>,
-    /// Whether to tell the user by e-mail, which this server cannot; accepted and ignored.
+    /// True to tell the user by e-mail, which this server cannot; accepted and ignored.
     #[serde(default)]
     pub notify: Option<bool>,
 }
@@ -41,11 +41,11 @@ pub struct User {
     pub id: String,
     /// E-mail address.
     pub username: String,
-    /// Who created it.
+    /// Its creator.
     pub created_by: String,
-    /// When.
+    /// Time of its creation.
     pub created_at: Time,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Time,
     /// Last token given out.
     pub last_login: Option<Time>,
@@ -96,7 +96,7 @@ pub struct ServiceAccountPostResponse {
     pub id: String,
     /// Name.
     pub name: String,
-    /// What it asks for tokens as.
+    /// Client id for requests of tokens.
     pub client_id: String,
     /// The secret; not shown again.
     pub client_secret: String,
@@ -110,23 +110,23 @@ pub struct ServiceAccount {
     pub id: String,
     /// Name.
     pub name: String,
-    /// What it asks for tokens as.
+    /// Client id for requests of tokens.
     pub client_id: String,
     /// True if it may.
     pub enabled: bool,
     /// The tenant, as text here.
     pub tenant_id: String,
-    /// Who created it.
+    /// Its creator.
     pub created_by: String,
-    /// When.
+    /// Time of its creation.
     pub created_at: Time,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Time,
     /// Last token given out.
     pub last_login: Option<Time>,
 }
 
-/// What to change of a service account.
+/// Change of a service account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServiceAccountPatchRequest {
@@ -140,13 +140,13 @@ pub struct ServiceAccountPatchRequest {
 pub struct AccessKeyPostResponse {
     /// Id.
     pub id: String,
-    /// What it asks for tokens as.
+    /// Client id for requests of tokens.
     pub client_id: String,
     /// Name.
     pub name: String,
     /// The secret; not shown again.
     pub client_secret: String,
-    /// When it was made.
+    /// Time of its creation.
     pub created_at: Time,
 }
 
@@ -157,13 +157,13 @@ pub struct AccessKeyPostResponse {
 pub struct AccessKey {
     /// Name.
     pub name: String,
-    /// What it asks for tokens as.
+    /// Client id for requests of tokens.
     pub client_id: String,
     /// Id.
     pub id: String,
-    /// Who it speaks for.
+    /// Owner, whose identity it has.
     pub created_by: String,
-    /// When it was made.
+    /// Time of its creation.
     pub created_at: Time,
     /// Last token given out.
     pub last_login: Option<Time>,

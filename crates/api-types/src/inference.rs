@@ -26,7 +26,7 @@ macro_rules! optional_values {
 }
 
 optional_values! {
-    /// How many replicas, and by what that is decided.
+    /// Number of replicas, and the metric that decides it.
     pub struct AutoScaling {
         /// The part of the threshold that is aimed at, 1 to 100; 70 if it is left out.
         #[schema(value_type = Option<f64>)]
@@ -35,15 +35,17 @@ optional_values! {
         pub min_replicas: u32,
         /// Never more; if it is left out as many as `minReplicas`, at least 1.
         pub max_replicas: u32,
-        /// How many a new revision begins with; as many as `minReplicas`, at least 1.
+        /// Number of replicas that a new revision begins with; if left out as many as
+        /// `minReplicas`, at least 1.
         pub initial_replicas: u32,
-        /// How many the first request after a rest brings up; as many as `minReplicas`, at least 1.
+        /// Number of replicas that the first request after a rest starts; if left out as many as
+        /// `minReplicas`, at least 1.
         pub activation_replicas: u32,
         /// Most requests at a replica at a time; 0 = any number.
         pub concurrency_hard_limit: u32,
-        /// How much longer the last replica stays, 0 to 3600 s.
+        /// Additional time that the last replica stays, 0 to 3600 s.
         pub scale_to_zero_retention_seconds: u32,
-        /// How much longer a replica stays that is no longer needed, 0 to 3600 s.
+        /// Additional time that a replica stays that is no longer needed, 0 to 3600 s.
         pub scale_down_delay_seconds: u32,
         /// The older place of `servingConfiguration.initializationTimeoutSeconds`, which counts
         /// before it.
@@ -56,7 +58,7 @@ optional_values! {
 }
 
 optional_values! {
-    /// How long things may take.
+    /// Timeouts of an inference.
     pub struct ServingConfiguration {
         /// Until the first replica is ready; 600 s if it is left out.
         pub initialization_timeout_seconds: u32,
@@ -66,13 +68,13 @@ optional_values! {
 }
 
 optional_values! {
-    /// Where an inference serves, and for whom.
+    /// Port of an inference, and the authorization of its requests.
     pub struct ServingPort {
         /// The port of the container. `PORT` names the one that a replica listens on.
         pub container: u16,
         /// `http`.
         pub protocol: ServingPortProtocol,
-        /// Who may send requests; if it is left out, `authorizedUsers` if there are any, else
+        /// Authorization of requests; if it is left out, `authorizedUsers` if there are any, else
         /// `authenticatedUsers`.
         pub authorization_type: ServingPortAccessAuthorizationTypeEnum,
         /// These users and service accounts, by name.
@@ -85,7 +87,7 @@ optional_values! {
 }
 
 optional_values! {
-    /// How a replica shows that it is ready.
+    /// Checks that a replica is ready.
     pub struct Probes {
         /// Before this succeeds a replica gets no requests.
         pub readiness: Probe,
@@ -105,13 +107,13 @@ optional_values! {
         pub success_threshold: u32,
         /// So many failures in a row make it not ready.
         pub failure_threshold: u32,
-        /// What is looked at; without it, whether it accepts connections.
+        /// Check to make; without it, whether the replica accepts connections.
         pub handler: ProbeHandler,
     }
 }
 
 optional_values! {
-    /// What is looked at.
+    /// Check that a probe makes.
     pub struct ProbeHandler {
         /// The answer to a GET.
         pub http_get: ProbeHandlerHttpGet,
@@ -132,7 +134,7 @@ optional_values! {
     }
 }
 
-/// What is spoken at a serving port.
+/// Protocol of a serving port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ServingPortProtocol {
@@ -142,7 +144,7 @@ pub enum ServingPortProtocol {
     Grpc,
 }
 
-/// Who may send requests.
+/// Authorization of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ServingPortAccessAuthorizationTypeEnum {
@@ -150,9 +152,9 @@ pub enum ServingPortAccessAuthorizationTypeEnum {
     Public,
     /// Anyone with a token.
     AuthenticatedUsers,
-    /// Those in `authorizedUsers`.
+    /// Users in `authorizedUsers`.
     AuthorizedUsers,
-    /// Those in `authorizedGroups`.
+    /// Members of `authorizedGroups`.
     AuthorizedGroups,
     /// One of both lists.
     AuthorizedUsersOrGroups,

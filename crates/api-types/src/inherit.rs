@@ -4,7 +4,7 @@
 
 use serde_json::Number;
 
-/// How a value is combined with an inherited one. Most replace it.
+/// Combination of a value with an inherited one. Most values replace it.
 pub(crate) trait Inherit: Sized {
     fn over(self, _below: Self) -> Self {
         self

@@ -12,17 +12,17 @@ use crate::{DesiredPhase, Preemptibility};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkloadV2CreateRequest {
-    /// What is said beside the manifest.
+    /// Metadata of the workload, which are not in the manifest.
     pub metadata: WorkloadV2MetadataCreateParams,
     /// The manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Value>,
-    /// The same as JSON in base 64.
+    /// The manifest as JSON in base 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest_base64_encoded: Option<String>,
 }
 
-/// What is said beside a manifest that is submitted.
+/// Metadata of a submission, which are not in the manifest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkloadV2MetadataCreateParams {
@@ -44,10 +44,10 @@ pub struct WorkloadV2MetadataCreateParams {
     /// `Build` makes a workspace of a pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// Whether it may be stopped for others.
+    /// Preemptibility: whether it may be stopped for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemptibility: Option<Preemptibility>,
-    /// Our own: whether it is refused if no node could hold it as nodes are now.
+    /// Our own: true to refuse it if no node could hold it as nodes are now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
 }
@@ -56,25 +56,25 @@ pub struct WorkloadV2MetadataCreateParams {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkloadV2UpdateRequest {
-    /// What is said beside the manifest; it cannot be changed.
+    /// Metadata, which are not in the manifest; they cannot be changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<WorkloadV2MetadataUpdateParams>,
     /// The manifest; what can be changed of it is `suspend`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Value>,
-    /// The same as JSON in base 64.
+    /// The manifest as JSON in base 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest_base64_encoded: Option<String>,
 }
 
-/// What is said beside a manifest that is changed.
+/// Metadata of a change, which are not in the manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkloadV2MetadataUpdateParams {
     /// Priority class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
-    /// What it is for.
+    /// Category, which is its purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
 }
@@ -85,7 +85,7 @@ pub struct WorkloadV2MetadataUpdateParams {
 pub struct WorkloadV2GetResponse {
     /// The workload.
     pub workload: WorkloadV2,
-    /// Whether the cluster has it.
+    /// State of the synchronization with the cluster.
     pub sync_info: WorkloadV2SyncInfo,
 }
 
@@ -93,20 +93,20 @@ pub struct WorkloadV2GetResponse {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadV2 {
-    /// What is said beside the manifest.
+    /// Metadata of the workload, which are not in the manifest.
     pub metadata: WorkloadV2Metadata,
-    /// Where its user wants it.
+    /// Phase that the user wants.
     pub desired_phase: DesiredPhase,
     /// The manifest, with the name and namespace it has here.
     pub workload_manifest: Value,
     /// The manifest as it was sent.
     pub raw_manifest: Value,
-    /// Our own, in the answer of a creation: why no node could hold it as nodes are now.
+    /// Our own, in the answer of a creation: reasons that no node could hold it as nodes are now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// What is said beside a manifest.
+/// Metadata of a workload, which are not in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadV2Metadata {
@@ -130,21 +130,21 @@ pub struct WorkloadV2Metadata {
     pub gvk: Gvk,
     /// Priority class.
     pub priority: String,
-    /// What it is for.
+    /// Category, which is its purpose.
     pub category: String,
-    /// Whether it may be stopped for others.
+    /// Preemptibility: whether it may be stopped for others.
     pub preemptibility: Preemptibility,
-    /// Who submitted it.
+    /// Its submitter.
     pub created_by: String,
-    /// When.
+    /// Time of its submission.
     pub created_at: Time,
-    /// The same: nothing else of it can be changed.
+    /// Its submitter, as in `createdBy`: nothing else of it can be changed.
     pub updated_by: String,
-    /// When its phase changed last.
+    /// Time at which its phase changed last.
     pub updated_at: Time,
 }
 
-/// What a manifest is one of.
+/// Group, version and kind of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Gvk {
     /// Group; empty for the core.
@@ -155,7 +155,7 @@ pub struct Gvk {
     pub kind: String,
 }
 
-/// Whether the cluster has a workload as it is to be.
+/// State of the synchronization of a workload with the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WorkloadV2SyncInfo {
     /// `Synced`, `Deleting`, `Deleted`.

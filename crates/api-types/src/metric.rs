@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::scalar::Time;
 
-/// What was measured over time.
+/// Time series of measurements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MetricsResponse {
     /// One for each type, or for each GPU of a type.
@@ -17,17 +17,17 @@ pub struct MetricsResponse {
 /// One series.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MeasurementResponse {
-    /// What was measured.
+    /// Type of the measurement.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Of what: `gpu` and its number on the node.
+    /// Labels of the measured object: `gpu` and its number on the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
     /// The oldest first; empty where nothing was, or can be, measured.
     pub values: Vec<MeasuredValue>,
 }
 
-/// What was measured over time, by groups.
+/// Time series of measurements, by group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GroupedMetricsResponse {
     /// One for each type and group.
@@ -37,10 +37,10 @@ pub struct GroupedMetricsResponse {
 /// One series of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GroupedMeasurementResponse {
-    /// What was measured.
+    /// Type of the measurement.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Of what.
+    /// Labels of the measured object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
     /// The oldest first; empty where nothing was, or can be, measured.
@@ -56,26 +56,26 @@ pub struct GroupedMeasurementResponse {
 pub struct MeasuredValue {
     /// A number, in the unit that the type names.
     pub value: String,
-    /// When it was measured; of a mean, when the last of it was.
+    /// Time of the measurement; for a mean, that of its last measurement.
     pub timestamp: Time,
 }
 
-/// What a group has in common.
+/// Key and value that the members of a group share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GroupedMeasurementGroup {
-    /// By what was grouped.
+    /// Key of the grouping.
     pub key: String,
-    /// Which group.
+    /// Value of the group.
     pub value: String,
 }
 
 /// A value as of now, by groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TelemetryResponse {
-    /// What it is.
+    /// Type of the measurement.
     #[serde(rename = "type")]
     pub kind: String,
-    /// As of when.
+    /// Time of the values.
     pub timestamp: Time,
     /// One for each group; without groups one, or none where nothing can be measured.
     pub values: Vec<TelemetryValue>,
@@ -93,13 +93,13 @@ pub struct TelemetryValue {
     pub groups: Option<Vec<TelemetryGroup>>,
 }
 
-/// What a group has in common.
+/// Key and value that the members of a group share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = TelemetryResponseValuesInnerGroupsInner)]
 pub struct TelemetryGroup {
-    /// By what was grouped.
+    /// Key of the grouping.
     pub key: String,
-    /// Which group: an id.
+    /// Id of the group.
     pub value: String,
     /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]

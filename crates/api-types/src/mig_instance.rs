@@ -24,7 +24,7 @@ pub struct MigInstance {
 }
 
 impl MigInstance {
-    /// By size, how many there are of each and are free; none: there are none.
+    /// Number of instances and of free ones, by size; none: there are none.
     #[must_use]
     pub fn summary(all: &[Self]) -> Option<String> {
         let mut kinds: BTreeMap<(Millis, &str), (u32, u32)> = BTreeMap::new();

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What the labels of a node must be: one of the terms holds.
+/// Required labels of a node: one of the terms holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeAffinityRequired {
@@ -22,20 +22,20 @@ pub struct NodeSelectorTerm {
     pub match_expressions: Vec<MatchExpression>,
 }
 
-/// What one label must be.
+/// Requirement on one label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MatchExpression {
     /// Name of the label.
     pub key: String,
-    /// How it is compared.
+    /// Operator of the comparison.
     pub operator: MatchExpressionOperator,
     /// With what; `Exists` and `DoesNotExist` take none, `Gt` and `Lt` one number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<String>>,
 }
 
-/// How a label is compared.
+/// Operator that compares a label with values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum MatchExpressionOperator {
     /// One of the values.
@@ -52,11 +52,11 @@ pub enum MatchExpressionOperator {
     Lt,
 }
 
-/// How close together the pods of a workload belong.
+/// Affinity among the pods of a workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PodAffinity {
-    /// Whether they must be, or are if that is possible; `Required` if it is not said.
+    /// Type of the affinity; `Required` if it is left out.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<PodAffinityType>,
     /// The label of nodes whose value is the same for all of them.
@@ -64,12 +64,12 @@ pub struct PodAffinity {
     pub key: Option<String>,
 }
 
-/// Whether pods must be together.
+/// Type of an affinity among pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum PodAffinityType {
-    /// They must.
+    /// The pods must be together.
     Required,
-    /// They are if that is possible.
+    /// The pods are together if that is possible.
     Preferred,
 }
 
@@ -80,7 +80,7 @@ pub struct Toleration {
     /// Name of the toleration, by which an inherited one is replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whether the value matters; it does if it is not said.
+    /// Operator that compares the value; `Equal` if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<TolerationOperator>,
     /// Name of the taint; none is every name, with `Exists`.
@@ -92,8 +92,8 @@ pub struct Toleration {
     /// Its effect; none is every effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<TolerationEffect>,
-    /// How long a pod stays; refused, because a pod that does not tolerate a taint is stopped at
-    /// once.
+    /// Seconds that a pod stays; refused, because a pod that does not tolerate a taint is stopped
+    /// at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u64>,
     /// Takes an inherited one away.
@@ -101,12 +101,12 @@ pub struct Toleration {
     pub exclude: Option<bool>,
 }
 
-/// Whether the value of a taint matters.
+/// Operator that compares a toleration with the value of a taint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum TolerationOperator {
-    /// It does.
+    /// The value must be the same.
     Equal,
-    /// It does not.
+    /// The value does not matter.
     Exists,
 }
 
@@ -129,7 +129,7 @@ pub enum TolerationEffect {
 pub struct ExtendedResource {
     /// Its name: `nvidia.com/mig-<profile>`.
     pub resource: String,
-    /// How many.
+    /// Number of units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantity: Option<String>,
     /// Takes an inherited one away.

@@ -39,16 +39,16 @@ pub struct Pod {
     /// Pool it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_node_pool: Option<String>,
-    /// When it was created.
+    /// Time of its creation.
     pub created_at: Time,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Time,
-    /// When it ended.
+    /// Time of its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Time>,
     /// `Pending`, `Running`, `Succeeded`, `Failed`, `Terminating`.
     pub k8s_phase: String,
-    /// When it entered it.
+    /// Time at which it entered this phase.
     pub k8s_phase_updated_at: Time,
     /// Its one container.
     pub containers: Vec<PodContainer>,
@@ -56,13 +56,13 @@ pub struct Pod {
     pub requested_resources: RequestResources,
     /// Held now.
     pub allocated_resources: AllocatedResources,
-    /// Our own: which run, 0 before the first.
+    /// Our own: number of the run, 0 before the first.
     #[serde(default)]
     pub generation: u32,
-    /// Our own: how often it has begun again.
+    /// Our own: number of restarts.
     #[serde(default)]
     pub restarts: u32,
-    /// Our own: what it is among the pods of its workload, such as `master` or `worker`.
+    /// Our own: role among the pods of its workload, such as `master` or `worker`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub role: String,
     /// Our own: GPU index on the node and thousandths of it.
@@ -72,11 +72,11 @@ pub struct Pod {
     /// `Running`, `Terminating`, `Succeeded`, `Failed`, `Suspended`.
     #[serde(default)]
     pub state: String,
-    /// Our own: how its last run ended.
+    /// Our own: exit of its last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_exit: Option<String>,
-    /// Our own: what it does as a worker of an elastic training, as of the last second. The stream of
-    /// changes does not have it.
+    /// Our own: its progress as a worker of an elastic training, as of the last second. The stream
+    /// of changes does not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<PodTraining>,
 }
@@ -90,7 +90,7 @@ pub struct PodContainer {
     pub name: String,
     /// Image.
     pub image: String,
-    /// When it started.
+    /// Time of its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Time>,
 }
@@ -112,7 +112,7 @@ pub struct PodsPage {
 pub struct KubernetesEvent {
     /// Its number in the log, as a string.
     pub id: String,
-    /// When.
+    /// Time of the event.
     pub created_at: Time,
     /// `Normal` or `Warning`.
     #[serde(rename = "type")]
@@ -123,13 +123,13 @@ pub struct KubernetesEvent {
     pub message: String,
     /// Reason code, or what happened in one word.
     pub reason: String,
-    /// Who says so.
+    /// Component that reports it.
     pub source: String,
-    /// What it is about.
+    /// Object of the event.
     pub involved_object: InvolvedObject,
 }
 
-/// What an event is about.
+/// Object of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InvolvedObject {
     /// Id.
@@ -156,17 +156,17 @@ pub struct EventsPage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = HistoryRecord1)]
 pub struct HistoryRecord {
-    /// When and of what sort.
+    /// Time and kind of the record.
     pub meta: HistoryMeta,
     /// The event or the change of phase.
     pub spec: HistorySpec,
 }
 
-/// When, and of what sort.
+/// Time and kind of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryMeta {
-    /// When.
+    /// Time of the record.
     pub creation_timestamp: Time,
     /// `Event` or `PhaseUpdate`.
     #[serde(rename = "type")]
@@ -191,7 +191,7 @@ pub struct HistorySpec {
 pub struct PhaseUpdate {
     /// The new phase.
     pub phase: String,
-    /// Why, in words.
+    /// Reason for the phase, in words.
     pub phase_message: String,
 }
 

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::scoped_meta::with_scope;
 use crate::{ScopeType, Unsupported};
 
-/// What a policy says of itself (`PolicyCreationFields`).
+/// Name and scope of a new policy (`PolicyCreationFields`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PolicyCreationFields {
@@ -84,7 +84,7 @@ pub struct PolicyRequest {
 pub struct PolicyChangeRequest {
     /// Name and scope.
     pub meta: PolicyCreationFields,
-    /// What is added or takes the place of what there was; the rest stays.
+    /// Values to add or replace; the rest stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyBody>,
     /// Fields whose default and rule are taken away before that: `compute.gpuDevicesRequest`, of
@@ -94,11 +94,11 @@ pub struct PolicyChangeRequest {
 }
 
 with_scope! {
-    /// What is known of a policy beside its content.
+    /// Metadata of a policy.
     pub struct PolicyMeta {
         /// `training`, `workspace`, `distributed` or `inference`.
         pub workload_type: String,
-        /// Whose it is.
+        /// Kind of the scope it belongs to.
         pub scope: ScopeType,
     }
 }

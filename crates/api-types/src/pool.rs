@@ -14,10 +14,11 @@ macro_rules! about_a_pool {
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
         pub struct $name {
             $($own)*
-            /// How places are chosen.
+            /// Strategies that choose nodes for pods.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub placement_strategy: Option<PlacementStrategies>,
-            /// The same, as newer clients say it, and how long work is left alone.
+            /// Placement strategies as newer clients write them, and the time preemptible work is
+            /// left alone.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub scheduling_configuration: Option<SchedulingConfiguration>,
             /// Accepted when 1: nothing is promised twice.
@@ -36,13 +37,13 @@ macro_rules! about_a_pool {
             /// The network topology of its nodes, by id; none if it is empty.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub network_topology_id: Option<String>,
-            /// How workloads with a part of a GPU divide its compute time: `none`, `strict` or
-            /// `fair`; as the server was started if it is empty.
+            /// Mode in which workloads with a part of a GPU divide its compute time: `none`,
+            /// `strict` or `fair`; if it is empty, the mode that the server was started with.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub gpu_time_slicing: Option<String>,
-            /// How parts of GPUs are kept: `none` to count them only, or `hard` to give them out
-            /// only where no user can work around the limit; as the server was started if it is
-            /// empty.
+            /// Enforcement of parts of GPUs: `none` to count them only, or `hard` to give them out
+            /// only where no user can work around the limit; if it is empty, the mode that the
+            /// server was started with.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub gpu_fractions: Option<String>,
         }
@@ -96,7 +97,7 @@ impl NodepoolCreateFields {
     }
 }
 
-/// How places are chosen.
+/// Strategies that choose nodes for pods.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlacementStrategies {
@@ -108,7 +109,7 @@ pub struct PlacementStrategies {
     pub gpu: Option<PlacementStrategy>,
 }
 
-/// In which order nodes fill up.
+/// Order in which nodes fill up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PlacementStrategy {
@@ -118,14 +119,14 @@ pub enum PlacementStrategy {
     Binpack,
 }
 
-/// How a node pool is used, as newer clients say it.
+/// Settings for the use of a node pool, as newer clients write them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SchedulingConfiguration {
-    /// How places are chosen.
+    /// Strategies that choose nodes for pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement_strategy: Option<PlacementStrategies>,
-    /// How long preemptible work is left alone after it started, such as `1h30m`.
+    /// Time for which preemptible work is left alone after its start, such as `1h30m`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_guaranteed_runtime: Option<String>,
 }
@@ -172,38 +173,40 @@ pub struct Nodepool {
     pub phase: String,
     /// More about the phase.
     pub phase_message: String,
-    /// What is in it.
+    /// Contents of the pool.
     pub status: NodepoolStatus,
-    /// How places are chosen.
+    /// Strategies that choose nodes for pods.
     pub placement_strategy: PlacementStrategies,
-    /// The same, and how long work is left alone.
+    /// Placement strategies as newer clients read them, and the time preemptible work is left
+    /// alone.
     pub scheduling_configuration: SchedulingConfiguration,
     /// The network topology of its nodes, by id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_topology_id: Option<String>,
-    /// The same, by name.
+    /// The network topology of its nodes, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_topology_name: Option<String>,
-    /// How workloads with a part of a GPU divide its compute time: `none`, `strict` or `fair`;
-    /// missing where it is as the server was started.
+    /// Mode in which workloads with a part of a GPU divide its compute time: `none`, `strict` or
+    /// `fair`; missing if it is the mode that the server was started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_time_slicing: Option<String>,
-    /// How parts of GPUs are kept: `none` or `hard`; missing where it is as the server was started.
+    /// Enforcement of parts of GPUs: `none` or `hard`; missing if it is the mode that the server
+    /// was started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_fractions: Option<String>,
     /// Always 1.
     pub over_provisioning_ratio: u64,
-    /// Who created it.
+    /// Its creator.
     pub created_by: String,
-    /// When.
+    /// Time of its creation.
     pub created_at: Time,
-    /// Who changed it last.
+    /// User of the last change.
     pub updated_by: String,
-    /// When.
+    /// Time of the last change.
     pub updated_at: Time,
 }
 
-/// What is in a node pool.
+/// Contents of a node pool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodepoolStatus {
     /// Its nodes, by name.

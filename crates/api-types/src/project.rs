@@ -38,7 +38,7 @@ pub struct ProjectCreationRequest {
     /// Node pools of workloads that name none, by name, the best first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
-    /// Which nodes workloads may go to.
+    /// Nodes that workloads may go to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_types: Option<NodeTypesPerWorkload>,
 }
@@ -63,17 +63,17 @@ pub struct ProjectUpdateRequest {
     /// Node pools of workloads that name none, by name, the best first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_node_pools: Option<Vec<String>>,
-    /// Which nodes workloads may go to.
+    /// Nodes that workloads may go to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_types: Option<NodeTypesPerWorkload>,
 }
 
-/// `ResourcesNullable`: the shares of a project in one node pool. What is left out keeps its
-/// value, or its default in a creation.
+/// `ResourcesNullable`: the shares of a project in one node pool. A field that is left out keeps
+/// its value, or its default in a creation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShareRequest {
-    /// Which pool; left out means the default one.
+    /// The node pool; left out means the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_pool: Option<ResourcesNodePool>,
     /// GPUs.
@@ -88,12 +88,13 @@ pub struct ShareRequest {
     /// The rank, as older clients call it; `Normal` is `MediumLow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
-    /// Who is served first among siblings.
+    /// Rank among siblings; a higher one is served first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
 }
 
-/// Who is served first among siblings, when what no quota claims is given out.
+/// Rank among siblings: a higher one is served first when capacity that no quota claims is given
+/// out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[expect(missing_docs, reason = "in rising order")]
 pub enum Rank {
@@ -133,13 +134,13 @@ pub struct ResourceShare {
     #[serde(default)]
     #[schema(value_type = Option<f64>)]
     pub over_quota_weight: Option<Number>,
-    /// `true` in a change of a department: its quota is the sum of those of its projects again, until
-    /// `deserved` sets another.
+    /// `true` in a change of a department: its quota is the sum of those of its projects again,
+    /// until `deserved` sets another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deserved_from_projects: Option<bool>,
 }
 
-/// The same for memory.
+/// Quota, limit and weight of memory; a limit of null or -1 is none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResourcesMemory {
@@ -206,15 +207,15 @@ pub struct Project {
     pub requested_namespace: String,
     /// Always true.
     pub enforce_runai_scheduler: bool,
-    /// When it was created.
+    /// Time of its creation.
     pub created_at: Time,
-    /// By whom.
+    /// Its creator.
     pub created_by: String,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Time,
-    /// By whom.
+    /// User of the last change.
     pub updated_by: String,
-    /// How it stands.
+    /// Status of the project.
     pub status: ProjectStatus,
     /// Quotas over all node pools.
     pub total_resources: TotalResources,
@@ -222,7 +223,7 @@ pub struct Project {
     pub resources: Vec<Resources>,
     /// Its own limits in time.
     pub scheduling_rules: SchedulingRules,
-    /// What applies after inheritance.
+    /// Settings that apply after inheritance.
     pub effective: ProjectEffective,
     /// Its own node pools for workloads that name none.
     #[serde(default)]
@@ -242,12 +243,12 @@ pub struct NodeTypesPerWorkload {
     /// For workspaces.
     #[serde(default)]
     pub workspace: Vec<String>,
-    /// What people call them.
+    /// Display names of the types.
     #[serde(default)]
     pub names: std::collections::BTreeMap<String, String>,
 }
 
-/// What a project belongs to.
+/// Department of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Parent {
     /// Id.
@@ -256,7 +257,7 @@ pub struct Parent {
     pub name: String,
 }
 
-/// How a project stands.
+/// Status of a project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectStatus {
@@ -266,7 +267,7 @@ pub struct ProjectStatus {
     pub phase: String,
     /// More about the phase: a quota that is above that of the department.
     pub phase_message: String,
-    /// When this was true.
+    /// Time of this state.
     pub last_updated_time: Time,
     /// Use over all pools.
     pub quota_status: QuotaStatus,
@@ -277,7 +278,7 @@ pub struct ProjectStatus {
     pub additional_status_data: std::collections::BTreeMap<String, Value>,
 }
 
-/// What is used and asked for.
+/// Resources used and requested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotaStatus {
@@ -339,13 +340,13 @@ pub struct Resources {
     pub cpu: ResourceShare,
     /// Memory.
     pub memory: ResourcesMemory,
-    /// Who is served first among siblings.
+    /// Rank among siblings; a higher one is served first.
     pub rank: Rank,
-    /// The same, as older clients call it.
+    /// The rank, under the name of older clients.
     pub priority: Rank,
 }
 
-/// What applies after inheritance.
+/// Settings that apply after inheritance.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectEffective {
@@ -362,19 +363,19 @@ pub struct ProjectEffective {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SchedulingRules {
-    /// How long a workspace may run at a time.
+    /// Maximum run time of a workspace at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactive_job_time_limit_seconds: Option<u64>,
-    /// How long a training may run at a time.
+    /// Maximum run time of a training at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training_job_time_limit_seconds: Option<u64>,
-    /// How long all GPUs of a workspace that is not preemptible may be idle at a time.
+    /// Maximum time that all GPUs of a non-preemptible workspace are idle at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactive_job_max_idle_duration_seconds: Option<u64>,
-    /// The same of a preemptible workspace.
+    /// Maximum time that all GPUs of a preemptible workspace are idle at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactive_job_preempt_idle_duration_seconds: Option<u64>,
-    /// The same of a training.
+    /// Maximum time that all GPUs of a training are idle at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training_job_max_idle_duration_seconds: Option<u64>,
 }

@@ -13,7 +13,7 @@ pub struct WorkloadCategory {
     pub id: String,
     /// Name.
     pub name: String,
-    /// What is meant.
+    /// Meaning of the category.
     pub description: String,
 }
 
@@ -33,11 +33,11 @@ pub struct WorkloadPriority {
     pub name: String,
     /// The higher goes first inside a project.
     pub value: u32,
-    /// Where it comes from.
+    /// Origin of the class.
     pub source: String,
 }
 
-/// What an added priority class is worth.
+/// Value of an added priority class.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PriorityClassBody {
@@ -60,17 +60,17 @@ pub struct WorkloadTypeCreateFields {
     pub name: String,
     /// Group of the kind, such as `ray.io`.
     pub group: String,
-    /// What it is for.
+    /// Category of these workloads, by id.
     pub category_id: String,
     /// Default priority.
     pub priority_id: String,
-    /// How a manifest of this type is read, by version. Kept and shown; nothing is done with it.
+    /// Rules to read a manifest of this type, by version. Kept and shown, but not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Object>>, max_items = 4)]
     pub resource_interfaces: Option<Vec<Value>>,
 }
 
-/// How a manifest of a type is read, for one version of it.
+/// Rules to read a manifest of a type, for one version of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceInterfaceOfVersion {
@@ -82,17 +82,17 @@ pub struct ResourceInterfaceOfVersion {
     pub resource_interface: Value,
 }
 
-/// What to change of a type of workloads. What is left out stays.
+/// Change of a type of workloads. A field that is left out keeps its value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkloadTypeUpdateFields {
-    /// What it is for.
+    /// Category of these workloads, by id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category_id: Option<String>,
     /// Default priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority_id: Option<String>,
-    /// How a manifest of this type is read, by version; replaces those before.
+    /// Rules to read a manifest of this type, by version; they replace those before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Object>>, max_items = 4)]
     pub resource_interfaces: Option<Vec<Value>>,
@@ -108,7 +108,7 @@ pub struct WorkloadTypeConfig {
     pub name: String,
     /// Group of the kind.
     pub group: String,
-    /// What it is for.
+    /// Category of these workloads, by id.
     pub category_id: String,
     /// Its name.
     pub category_name: String,
@@ -116,19 +116,19 @@ pub struct WorkloadTypeConfig {
     pub priority_id: String,
     /// Its name.
     pub priority_name: String,
-    /// How a manifest of it is read, by version.
+    /// Rules to read a manifest of this type, by version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_interfaces: Option<Vec<ResourceInterfaceOfVersion>>,
-    /// When it was made; not said of the program's own.
+    /// Time of its creation; left out for the built-in types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Time>,
-    /// By whom.
+    /// Its creator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
-    /// Last change.
+    /// Time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Time>,
-    /// By whom.
+    /// User of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_by: Option<String>,
 }

@@ -17,8 +17,8 @@ use crate::{
 pub struct InferenceUpdateRequest {
     /// The values to change; what is left out stays.
     pub spec: WorkloadSpec,
-    /// True if the only replica of an inference is stopped first if there is no room for another beside
-    /// it.
+    /// True if the only replica of an inference is stopped first if there is no room for another
+    /// beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recreate: Option<bool>,
     /// Number of the revision whose values are the base of the change; those of the newest if it is
@@ -48,7 +48,7 @@ pub struct Revision {
     pub project_id: String,
     /// Department, by id.
     pub department_id: String,
-    /// When it was made.
+    /// Time of its creation.
     pub created_at: Time,
     /// Asked for, all replicas together.
     pub revision_requested_resources: RequestResources,
@@ -78,9 +78,9 @@ pub struct Revision {
     pub conditions: Vec<WorkloadCondition>,
     /// Phase.
     pub phase: String,
-    /// Why, in words.
+    /// Reason for the phase, in words.
     pub phase_message: String,
-    /// When it entered the phase.
+    /// Time at which it entered the phase.
     pub phase_updated_at: Time,
     /// Our own additions.
     pub additional_fields: WorkloadExtras,

@@ -21,13 +21,13 @@ macro_rules! with_scope {
             /// The project it is for: a number, unlike elsewhere.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub project_id: Option<u64>,
-            /// Who made it.
+            /// Its creator.
             pub created_by: String,
-            /// When.
+            /// Time of its creation.
             pub created_at: $crate::Time,
-            /// Who changed it last.
+            /// User of the last change.
             pub updated_by: String,
-            /// When.
+            /// Time of the last change.
             pub updated_at: $crate::Time,
         }
     };

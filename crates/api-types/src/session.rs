@@ -9,17 +9,17 @@ use utoipa::ToSchema;
 use crate::access::ScopeType;
 use crate::scalar::Time;
 
-/// Begins a session: a user by name and password, or who opened a one-time link.
+/// Request for a session, with the name and password of a user or with a one-time link.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct SessionRequest {
-    /// Which user.
+    /// Name of the user.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub username: String,
     /// The user's password.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub password: String,
-    /// What follows `#once=` in a link.
+    /// One-time secret: the text after `#once=` in a link.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub once: String,
 }
@@ -30,24 +30,24 @@ impl fmt::Debug for SessionRequest {
     }
 }
 
-/// Who asks and what it may do.
+/// The caller and its rights.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
     /// The second half of a new session, for `X-Elastane-Page`; only when it begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_secret: Option<String>,
-    /// Who asks.
+    /// The caller.
     pub principal: SessionPrincipal,
     /// True if the password was given out: nothing but changing it is allowed.
     pub must_change_password: bool,
     /// True if the session began with a link: then the first password needs no earlier one.
     pub by_link: bool,
-    /// When the session, or the token, ends.
+    /// End of the session, or of the token.
     pub expires_at: Time,
-    /// What the caller may do: an entry for each role and scope.
+    /// Rights of the caller: an entry for each role and scope.
     pub rights: Vec<SessionRight>,
-    /// What serves.
+    /// Versions of the server and of its web interface.
     pub versions: SessionVersions,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Debug for SessionInfo {
 /// A caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionPrincipal {
-    /// Of which kind.
+    /// Kind of the caller.
     pub kind: PrincipalKind,
     /// Its id; left out for those who come with the installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ pub struct SessionRight {
     pub scope_name: String,
     /// True if update and delete are of what the caller made itself only.
     pub own_only: bool,
-    /// By resource, in the words of roles: `create`, `read`, `update`, `delete`.
+    /// Actions by resource, in the words of roles: `create`, `read`, `update`, `delete`.
     pub actions: BTreeMap<String, Vec<String>>,
 }
 
@@ -121,7 +121,7 @@ pub struct LinkRequest {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LoginLink {
-    /// What to open in a browser.
+    /// Address to open in a browser.
     pub url: String,
     /// Until when.
     pub expires_at: Time,

@@ -24,7 +24,7 @@ pub struct StorageClass {
     pub storage_class_name: String,
     /// Provider of its volumes.
     pub spec: StorageClassSpec,
-    /// Which volumes may be of it.
+    /// Volumes that may be of it.
     pub permissions: StorageClassPermissions,
     /// Access and volume modes that a claim may name.
     pub customization: StorageClassCustomization,
@@ -42,7 +42,7 @@ pub struct StorageClassSpec {
     pub is_default: bool,
 }
 
-/// Which volumes may be of a storage class.
+/// Volumes that may be of a storage class.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StorageClassPermissions {

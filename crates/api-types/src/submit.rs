@@ -29,14 +29,16 @@ pub struct CreationRequest {
     /// A template, whose values count where the specification has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_id: Option<String>,
-    /// What to run and with what.
+    /// Specification of the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<WorkloadSpec>,
-    /// Of distributed workloads: whether the master is as the workers are; it is unless
-    /// `masterSpec` is given or this is `false`, which means that there is none.
+    /// True if the master of a distributed workload has the specification of the workers; the
+    /// default unless `masterSpec` is given. `false` without `masterSpec` means that there is no
+    /// master.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master_spec_same_as_worker: Option<bool>,
-    /// Of distributed workloads: the master. What it leaves out is as with the workers.
+    /// Specification of the master of a distributed workload. Values that are left out are those of
+    /// the workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master_spec: Option<WorkloadSpec>,
     /// Our own, of distributed workloads of the framework ElasticDL: parameter servers in pods of
@@ -58,19 +60,19 @@ pub struct CreationRequest {
     pub strict: Option<bool>,
 }
 
-/// The parameter servers of an elastic training. What is not said here is as with the master.
+/// The parameter servers of an elastic training. Values that are left out are those of the master.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ParameterServers {
-    /// How many; each has a part of the model, and the training needs all.
+    /// Number of servers; each has a part of the model, and the training needs all.
     pub number: u32,
-    /// What their pods are called; `{}` is the number of each.
+    /// Name of their pods; `{}` is the number of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_names: Option<String>,
     /// Their command line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What each of them asks for.
+    /// Compute resources of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute: Option<Compute>,
 }
@@ -79,8 +81,8 @@ pub struct ParameterServers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodGroups {
-    /// How many; each has a master and `numWorkers` workers, and the workload runs with one of
-    /// them.
+    /// Number of groups; each has a master and `numWorkers` workers, and the workload runs with one
+    /// of them.
     pub number: u32,
     /// True if all pods of a group begin again, wherever there is room, when one of them has to; so
     /// it is if it is not said. Otherwise a pod begins again alone in its place, unless its
@@ -158,13 +160,13 @@ pub struct AssetIds {
 pub struct AssetIdRef {
     /// Id.
     pub id: String,
-    /// What it is.
+    /// Kind of the asset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<crate::AssetKind>,
 }
 
 with_unsupported! {
-    /// What to run and with what, for all kinds of workload; which fields go with which kind is
+    /// Specification of a workload, for all kinds of workload; which fields go with which kind is
     /// checked at submission. Three fields are our own: `assets`, `elastic` and `commandLine`.
     pub struct WorkloadSpec {
         /// Image.
@@ -181,21 +183,21 @@ with_unsupported! {
         pub working_dir: String,
         /// A priority class by name.
         pub priority_class: String,
-        /// Whether it may be evicted for others.
+        /// Preemptibility: whether it may be evicted for others.
         pub preemptibility: Preemptibility,
-        /// How often a failed pod is started again.
+        /// Maximum number of restarts of a failed pod.
         pub backoff_limit: u32,
-        /// What happens when the process ends.
+        /// Restart policy, applied when the process ends.
         pub restart_policy: RestartPolicy,
         /// Seconds between SIGTERM and SIGKILL.
         pub termination_grace_period_seconds: u64,
-        /// Of an inference: how many replicas.
+        /// Number of replicas of an inference.
         pub autoscaling: crate::AutoScaling,
-        /// Of an inference: how long things may take.
+        /// Timeouts of an inference.
         pub serving_configuration: crate::ServingConfiguration,
-        /// Of an inference: where it serves, and for whom.
+        /// Port of an inference, and the authorization of its requests.
         pub serving_port: crate::ServingPort,
-        /// Of an inference: how a replica shows that it is ready.
+        /// Checks that a replica of an inference is ready.
         pub probes: crate::Probes,
         /// Kept and shown.
         pub labels: Vec<NameValue>,
@@ -207,11 +209,11 @@ with_unsupported! {
         pub node_type: String,
         /// `Build`, `Train` or `Deploy`; kept for display only.
         pub category: String,
-        /// What it finds in its file system.
+        /// Storage in its file system.
         pub storage: Storage,
-        /// What the labels of its nodes must be.
+        /// Required labels of its nodes.
         pub node_affinity_required: NodeAffinityRequired,
-        /// How close together its pods belong.
+        /// Affinity among its pods.
         pub pod_affinity: PodAffinity,
         /// Taints of nodes that do not matter.
         pub tolerations: Vec<Toleration>,
@@ -237,9 +239,9 @@ with_unsupported! {
         pub ssh_auth_mount_path: String,
         /// Distributed, MPI: when the launcher is started.
         pub mpi_launcher_creation_policy: MpiLauncherCreationPolicy,
-        /// When the image is pulled.
+        /// Pull policy of the image.
         pub image_pull_policy: ImagePullPolicy,
-        /// Who pulls it: that of these logins whose registry is the image's.
+        /// Logins to registries. The image is pulled with the login for its registry.
         pub image_pull_secrets: Vec<ImagePullSecret>,
         /// Ports that are reached from outside.
         pub ports: Vec<Port>,
@@ -287,7 +289,7 @@ with_unsupported! {
         /// Whole devices, or devices of which a share is asked.
         #[schema(value_type = Option<f64>)]
         pub gpu_devices_request: Number,
-        /// Whether a share is a portion or an amount of memory.
+        /// Type of a share of a GPU: a portion, or an amount of memory.
         pub gpu_request_type: GpuRequestType,
         /// Share of each device, 0.001 to 1.
         #[schema(value_type = Option<f64>)]
@@ -345,7 +347,7 @@ pub struct EnvironmentVariableSecret {
     /// Name or id of a credential that the project can use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Which of its values; may be left out where it has one.
+    /// Key of its value; may be left out if it has only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
@@ -355,7 +357,7 @@ optional! {
     pub struct EnvironmentVariableConfigMap {
         /// Name of a config map of the project.
         pub name: String,
-        /// Which of its values.
+        /// Key of its value.
         pub key: String,
     }
 }
@@ -395,7 +397,7 @@ pub struct NameValue {
     pub exclude: Option<bool>,
 }
 
-/// How a share of a GPU is asked for.
+/// Type of a request for a share of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GpuRequestType {
@@ -405,7 +407,7 @@ pub enum GpuRequestType {
     Memory,
 }
 
-/// Whether a workload may be evicted for others.
+/// Preemptibility of a workload: whether it may be evicted for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preemptibility {
@@ -415,7 +417,7 @@ pub enum Preemptibility {
     NonPreemptible,
 }
 
-/// By whose rules the pods of a distributed workload work together.
+/// Framework of a distributed workload, whose rules its pods follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum DistributedFramework {
     /// MPI: a launcher starts ranks in the workers.
@@ -434,7 +436,7 @@ pub enum DistributedFramework {
     LWS,
 }
 
-/// What happens to the pods of a distributed workload that run when it has ended.
+/// Treatment of the pods of a distributed workload that still run when it has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum CleanPodPolicy {
     /// They go on.
@@ -445,16 +447,16 @@ pub enum CleanPodPolicy {
     Running,
 }
 
-/// When the launcher of an MPI workload is started.
+/// Start time of the launcher of an MPI workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum MpiLauncherCreationPolicy {
     /// With the workers.
     AtStartup,
-    /// When all workers run.
+    /// After all workers run.
     WaitForWorkersReady,
 }
 
-/// What happens when the main process ends.
+/// Restart policy, applied when the main process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum RestartPolicy {
     /// Started again after any exit.

@@ -12,15 +12,15 @@ use crate::{ScopeType, Unsupported, WorkloadSpec};
 pub enum WorkloadType {
     /// Interactive.
     Workspace,
-    /// Of one pod.
+    /// Training of one pod.
     Training,
-    /// Of many pods.
+    /// Training of many pods.
     Distributed,
     /// Serving.
     Inference,
 }
 
-/// What a new template says of itself (`TemplateCreationMetaFields`).
+/// Metadata of a new template (`TemplateCreationMetaFields`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TemplateCreationMeta {
@@ -45,10 +45,10 @@ pub struct TemplateCreation {
     /// The values to begin with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<WorkloadSpec>,
-    /// Of distributed workloads: as in a creation.
+    /// As in a creation, for distributed workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master_spec_same_as_worker: Option<bool>,
-    /// Of distributed workloads: the master.
+    /// Master of a distributed workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master: Option<TemplateMasterSection>,
 }
@@ -57,7 +57,7 @@ pub struct TemplateCreation {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TemplateMasterSection {
-    /// Its values. What it leaves out is as with the workers.
+    /// Its values. Values that are left out are those of the workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<WorkloadSpec>,
     /// Not acted on yet.
@@ -66,7 +66,7 @@ pub struct TemplateMasterSection {
     pub assets: Unsupported,
 }
 
-/// What to change of what all templates have. The scope stays.
+/// Change of the metadata of a template. The scope stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TemplateUpdateMeta {
@@ -88,10 +88,10 @@ pub struct TemplateUpdate {
     /// The values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<WorkloadSpec>,
-    /// Of distributed workloads: as in a creation.
+    /// As in a creation, for distributed workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master_spec_same_as_worker: Option<bool>,
-    /// Of distributed workloads: the master.
+    /// Master of a distributed workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master: Option<TemplateMasterSection>,
     /// `PATCH`: values that are taken away before that, such as `spec.image`.
@@ -100,14 +100,14 @@ pub struct TemplateUpdate {
 }
 
 with_scope! {
-    /// What is known of a template beside its values.
+    /// Metadata of a template.
     pub struct TemplateMetaFields {
         /// Free text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub description: Option<String>,
-        /// What it is for.
+        /// Type of workload it is for.
         pub workload_type: WorkloadType,
-        /// Whose it is.
+        /// Kind of the scope it belongs to.
         pub scope_type: ScopeType,
         /// Id of that.
         pub scope_id: String,
@@ -122,10 +122,10 @@ pub struct WorkloadTemplate {
     pub meta: TemplateMetaFields,
     /// The values, in the form of a creation of its type.
     pub spec: Value,
-    /// Of distributed workloads: as in a creation.
+    /// As in a creation, for distributed workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master_spec_same_as_worker: Option<bool>,
-    /// Of distributed workloads: the master.
+    /// Master of a distributed workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master: Option<TemplateMasterSection>,
 }
@@ -135,14 +135,14 @@ pub struct WorkloadTemplate {
 pub struct TemplateList {
     /// The templates.
     pub entries: Vec<WorkloadTemplate>,
-    /// Where the page lies.
+    /// Position of the page.
     pub pagination: Pagination,
 }
 
-/// Where a page lies in a list.
+/// Position of a page in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pagination {
-    /// How many match.
+    /// Number of templates that match.
     pub total: u64,
     /// Offset of the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,7 @@ pub struct Setting {
     /// `Boolean`, `Number`, `String` or `Object`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Where it comes from.
+    /// Origin of the value.
     pub source: String,
     /// True if it applies.
     pub active: bool,

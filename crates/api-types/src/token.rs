@@ -13,29 +13,29 @@ pub struct TokenRequest {
     /// `client_credentials` or `app_token`, `password`, `refresh_token`, `exchange_token`,
     /// `external_token_exchange`.
     pub grant_type: String,
-    /// Which application.
+    /// Client id of the application.
     pub client_id: String,
     /// Its secret.
     pub client_secret: String,
-    /// Which person.
+    /// Name of the user.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub username: String,
     /// Its password.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub password: String,
-    /// What came with the token before.
+    /// Refresh token that came with the token before.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub refresh_token: String,
-    /// What the login provider gave the browser.
+    /// Code that the login provider gave the browser.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub code: String,
-    /// Where the browser brought it.
+    /// Address to which the browser brought the code.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub redirect_uri: String,
-    /// Of the login that was begun; see [`LoginStart`].
+    /// Verifier of the login that was begun; see [`LoginStart`].
     #[serde(skip_serializing_if = "String::is_empty")]
     pub code_verifier: String,
-    /// Of the login that was begun.
+    /// Nonce of the login that was begun.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nonce: String,
     /// An ID token that the login provider gave another program for this server.
@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for TokenRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LoginRequest {
-    /// Where the browser brings the code. The provider has to know it.
+    /// Address to which the browser brings the code. The provider has to know it.
     pub redirect_uri: String,
 }
 
@@ -94,13 +94,13 @@ pub struct LoginRequest {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LoginStart {
-    /// Where a browser has to go.
+    /// Address that a browser has to open.
     pub url: String,
     /// Comes back with the code; else it is the code of another login.
     pub state: String,
     /// Goes into the request for a token with the code.
     pub nonce: String,
-    /// The same.
+    /// Verifier. Goes into the request for a token with the code.
     pub code_verifier: String,
 }
 

@@ -18,8 +18,8 @@ pub struct NetworkTopologyCreateRequest {
     pub cluster_id: Option<String>,
 }
 
-/// How near nodes are to each other: nodes with the same labels down to a level are in one domain
-/// of it.
+/// Network topology, which is how near nodes are to each other: nodes with the same labels down to
+/// a level are in one domain of that level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkTopology {
@@ -33,13 +33,13 @@ pub struct NetworkTopology {
     pub cluster_id: String,
     /// Tenant.
     pub tenant_id: u64,
-    /// Who created it.
+    /// Its creator.
     pub created_by: String,
-    /// When.
+    /// Time of its creation.
     pub created_at: Time,
     /// `Ready`, or `Creating` as long as no node has all of its labels.
     pub phase: String,
-    /// Where it was made: `control-plane`.
+    /// Origin: `control-plane`.
     pub source: String,
     /// The node pools that have it, by name.
     pub node_pools: Vec<String>,
@@ -54,7 +54,7 @@ pub struct TopologiesPage {
     pub network_topologies: Vec<NetworkTopology>,
 }
 
-/// How close together the pods of a workload are to be.
+/// Topology constraints of the pods of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadTopology {

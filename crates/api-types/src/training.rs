@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::scalar::{Millis, Time};
 
-/// How far an elastic training is.
+/// Progress of an elastic training.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobTraining {
@@ -16,27 +16,27 @@ pub struct JobTraining {
     /// All there will be; left out where that is not known, or there is no end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub records_total: Option<u64>,
-    /// Of the visited ones: those that could not be read.
+    /// Visited records that could not be read.
     pub bad_records: u64,
     /// The version of the model.
     pub model_version: u64,
     /// The newest version of which there is a checkpoint.
     pub checkpoint_version: u64,
-    /// When that was written; left out where the server has not seen it.
+    /// Time at which that checkpoint was written; left out if the server has not seen it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpointed_at: Option<Time>,
     /// Records that all workers train on, per second.
     pub samples_per_second: Millis,
     /// Workers that are there.
     pub workers: u32,
-    /// Gradients that were too old and were computed again, since the leader of the parameter servers
-    /// started.
+    /// Gradients that were too old and were computed again, since the leader of the parameter
+    /// servers started.
     pub old_gradients: u64,
     /// Rows of embedding tables that the parameter servers have stored.
     pub embedding_rows: u64,
 }
 
-/// What a worker of an elastic training does.
+/// Progress of a worker of an elastic training.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodTraining {

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::scalar::{Micros, Time};
 
-/// What was held and used of GPUs in a time.
+/// GPUs held and used in a period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GpuUsage {
@@ -13,9 +13,9 @@ pub struct GpuUsage {
     pub from: Time,
     /// End: a full hour, or now.
     pub to: Time,
-    /// What the rows tell apart: `project`, `user`, `model`.
+    /// Properties that the rows tell apart: `project`, `user`, `model`.
     pub by: Vec<String>,
-    /// What costs are in, as it was set.
+    /// Currency of the costs, as it was set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
     /// The rows, in the order of what they tell apart.
@@ -34,26 +34,27 @@ pub struct GpuUsageRow {
     /// Its name; of one that is gone, the last it had.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_name: Option<String>,
-    /// Whose workloads.
+    /// User of the workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// What the GPUs are.
+    /// Model of the GPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_model: Option<String>,
     /// Held. A GPU that is shared counts for the part that is held.
     pub allocated_gpu_hours: Micros,
     /// Held while what they do was measured; of the rest, the use is not known.
     pub measured_gpu_hours: Micros,
-    /// Of what was measured, the time in which they computed; missing where nothing was measured.
+    /// Measured time in which they computed; missing if nothing was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_gpu_hours: Option<Micros>,
-    /// Of what was measured, the rest; missing where nothing was measured.
+    /// Measured time in which they did not compute; missing if nothing was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_gpu_hours: Option<Micros>,
-    /// Memory that was granted while its use was measured, in GiB-hours; missing where it never was.
+    /// Memory that was granted while its use was measured, in GiB-hours; missing where it never
+    /// was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_gpu_memory_gib_hours: Option<Micros>,
-    /// Of GPU memory, what was in use in that time, in GiB-hours. A workload that holds more than it was
+    /// GPU memory in use in the measured time, in GiB-hours. A workload that holds more than it was
     /// granted counts with all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_gpu_memory_gib_hours: Option<Micros>,
@@ -62,7 +63,7 @@ pub struct GpuUsageRow {
     pub cost: Option<Micros>,
 }
 
-/// What GPUs cost.
+/// Prices of GPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GpuPrices {
@@ -74,7 +75,7 @@ pub struct GpuPrices {
     pub prices: Vec<GpuPrice>,
 }
 
-/// What a model costs.
+/// Price of a GPU model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GpuPrice {

@@ -32,21 +32,21 @@ pub struct WhatIf {
     pub steps: Vec<serde_json::Value>,
 }
 
-/// What would happen. Nothing did.
+/// Effects of the steps and submissions. They are not carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WouldHappen {
     /// The moment whose state it was asked of.
     pub as_of: Time,
-    /// What would become of each pod that was submitted.
+    /// Outcome of each submitted pod.
     pub pods: Vec<PodFate>,
-    /// Why submitted workloads would wait.
+    /// Submitted workloads that would wait, with their reasons.
     pub waiting: Vec<WouldWait>,
-    /// What the scheduler would do, in order; that for others included.
+    /// Decisions of the scheduler, in order; those for others included.
     pub decisions: Vec<WouldDo>,
 }
 
-/// What would become of a pod.
+/// Outcome of a submitted pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PodFate {
@@ -58,12 +58,12 @@ pub struct PodFate {
     pub pod: u32,
     /// `start`, `reserve` (its place is being freed) or `wait`.
     pub fate: String,
-    /// Where.
+    /// Place it would get.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
 }
 
-/// Why a workload would wait.
+/// A workload that would wait, and the reasons.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WouldWait {
@@ -73,7 +73,7 @@ pub struct WouldWait {
     pub workload_name: String,
     /// Codes and sentences.
     pub reasons: Vec<Search>,
-    /// What would help, and who holds what is missing: lines for people.
+    /// Changes that would help, and holders of what is missing: lines for people.
     pub lines: Vec<String>,
 }
 
@@ -89,10 +89,10 @@ pub struct WouldDo {
     pub workload_name: String,
     /// Number of the pod.
     pub pod: u32,
-    /// Where it was.
+    /// Place before the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Where it would go.
+    /// Place after the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Code of the cause.
@@ -101,12 +101,12 @@ pub struct WouldDo {
     /// The cause, with its numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who would get what is taken.
+    /// Workload that would get what is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beneficiary: Option<String>,
 }
 
-/// When a workload that waits may start, if nothing else is submitted.
+/// Estimated start of a workload that waits, if nothing else is submitted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StartEstimate {
@@ -120,6 +120,6 @@ pub struct StartEstimate {
     /// limit and too few like them completed. `project/name`; the first ten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown_ends: Vec<String>,
-    /// How long workloads are taken to run.
+    /// Assumption about the run times of workloads.
     pub assumption: String,
 }

@@ -34,7 +34,7 @@ pub struct Workload {
     pub department_name: String,
     /// Namespace.
     pub namespace: String,
-    /// Where it came from: `CLI`, `Control-plane`, `Other`.
+    /// Origin: `CLI`, `Control-plane`, `Other`.
     pub source: String,
     /// `Build`, `Train`.
     pub category: String,
@@ -44,22 +44,22 @@ pub struct Workload {
     pub priority_class_name: String,
     /// True if it may be evicted for others.
     pub preemptible: bool,
-    /// Who submitted it.
+    /// Its submitter.
     pub submitted_by: String,
-    /// When.
+    /// Time of its submission.
     pub created_at: Time,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Time,
-    /// When it was deleted; null while it lives.
+    /// Time of its deletion; null until then.
     pub deleted_at: Option<Time>,
-    /// When it ended.
+    /// Time of its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Time>,
     /// Phase (reference C.5).
     pub phase: String,
-    /// When it entered the phase.
+    /// Time at which it entered the phase.
     pub phase_updated_at: Time,
-    /// Why, in words.
+    /// Reason for the phase, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase_message: Option<String>,
     /// `NonPreemptibleOverQuota` or `OverLimit`, when that is why it waits.
@@ -67,7 +67,7 @@ pub struct Workload {
     pub phase_reason: Option<String>,
     /// The nearest Kubernetes phase.
     pub k8s_phase: String,
-    /// When it entered it.
+    /// Time at which it entered the Kubernetes phase.
     pub k8s_phase_updated_at: Time,
     /// Conditions.
     pub conditions: Vec<WorkloadCondition>,
@@ -81,13 +81,13 @@ pub struct Workload {
     pub pods_requested_resources: RequestResources,
     /// Held now.
     pub allocated_resources: AllocatedResources,
-    /// What can be done with it.
+    /// Actions that it supports.
     pub actions_support: ActionsSupport,
     /// Pools asked for.
     pub requested_node_pools: Vec<String>,
     /// Pools it is in.
     pub current_node_pools: Vec<String>,
-    /// Where it is reached, if it is an inference.
+    /// Addresses at which it is reached, if it is an inference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
     /// The ways to it: its ports that are reached from outside, and pages elsewhere.
@@ -95,19 +95,20 @@ pub struct Workload {
     pub external_connections: Vec<ExternalConnection>,
     /// Images.
     pub images: Vec<String>,
-    /// By whose rules its pods work together.
+    /// Framework whose rules its pods follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distributed_framework: Option<String>,
     /// Environment. Rows of lists leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment_variables: Option<std::collections::BTreeMap<String, String>>,
-    /// Command, as one string. Rows of lists leave out one of more than 4 KiB, here and in the next.
+    /// Command, as one string. Rows of lists leave out one of more than 4 KiB, here and in the
+    /// next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Arguments, as one string.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// How close together its pods are to be.
+    /// Topology constraints of its pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<WorkloadTopology>,
     /// Our own additions (a free map in the published interface).
@@ -124,7 +125,7 @@ pub struct Workload {
 #[serde(rename_all = "camelCase")]
 #[schema(as = Condition1)]
 pub struct WorkloadCondition {
-    /// Which.
+    /// Type of the condition.
     #[serde(rename = "type")]
     pub kind: String,
     /// `True`, `False`, `Unknown`.
@@ -133,7 +134,7 @@ pub struct WorkloadCondition {
     pub message: String,
     /// Reason, one word.
     pub reason: String,
-    /// Since when.
+    /// Time of its last transition.
     pub last_transition_time: Time,
 }
 
@@ -142,16 +143,16 @@ pub struct WorkloadCondition {
 #[serde(rename_all = "camelCase")]
 #[schema(as = Connection1)]
 pub struct ExternalConnection {
-    /// What it is called.
+    /// Name of the connection.
     pub name: String,
-    /// Which tool is behind it; `custom` if left out.
+    /// Type of the tool behind it; `custom` if left out.
     pub tool_type: String,
     /// `ExternalUrl`, `NodePort`, `LoadBalancer`, or `RelatedUrl` for a page elsewhere.
     pub connection_type: String,
     /// Its address, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Who may open it, where that is asked.
+    /// Authorization to open it, where that is checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorization_type: Option<crate::ServingPortAccessAuthorizationTypeEnum>,
     /// These users and service accounts.
@@ -165,7 +166,7 @@ pub struct ExternalConnection {
 /// Pods asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RequestedPods {
-    /// How many that run at a time.
+    /// Number of pods that run at a time.
     pub number: u64,
     /// Fewest that it runs with, where that is fewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,12 +177,12 @@ pub struct RequestedPods {
     /// Most that run at a time, where pods take turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallelism: Option<u64>,
-    /// How many are to end well.
+    /// Number of pods that are to end well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions: Option<u64>,
 }
 
-/// What is requested.
+/// Requested resources.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestResources {
@@ -216,7 +217,7 @@ pub struct RequestQuantity {
     pub request: String,
 }
 
-/// What is held.
+/// Resources held.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AllocatedResources {
@@ -231,7 +232,7 @@ pub struct AllocatedResources {
     pub cpu_memory: String,
 }
 
-/// What can be done with a workload.
+/// Actions that a workload supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ActionsSupport {
     /// Delete it.
@@ -267,23 +268,23 @@ pub struct TypedWorkload {
     pub department_id: String,
     /// Cluster.
     pub cluster_id: String,
-    /// Who submitted it.
+    /// Its submitter.
     pub created_by: String,
-    /// When.
+    /// Time of its submission.
     pub created_at: Time,
-    /// When it was deleted.
+    /// Time of its deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Time>,
-    /// Where its user wants it.
+    /// Phase that the user wants.
     pub desired_phase: DesiredPhase,
-    /// Where it is (reference C.5).
+    /// Current phase (reference C.5).
     pub actual_phase: String,
-    /// What is requested.
+    /// Requested specification.
     pub spec: WorkloadSpec,
-    /// Of distributed workloads: whether the master is as the workers are.
+    /// True if the master of a distributed workload has the specification of the workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master_spec_same_as_worker: Option<bool>,
-    /// Of distributed workloads: the master, where it differs.
+    /// Specification of the master of a distributed workload, where it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master_spec: Option<WorkloadSpec>,
     /// Our own, of elastic trainings: their parameter servers, if these have pods of their own.
@@ -292,12 +293,12 @@ pub struct TypedWorkload {
     /// Our own, of workloads of groups: how many, and how they begin again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_groups: Option<PodGroups>,
-    /// Our own, in the answer of a creation: why no node could hold it as nodes are now.
+    /// Our own, in the answer of a creation: reasons that no node could hold it as nodes are now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// Where the user wants a workload.
+/// Phase that the user wants for a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum DesiredPhase {
     /// Running, or run to its end.
@@ -312,14 +313,14 @@ pub enum DesiredPhase {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadBatch {
-    /// Which workloads, each once.
+    /// Ids of the workloads, each once.
     #[schema(max_items = 500)]
     pub ids: Vec<String>,
-    /// What to do with each of them.
+    /// Action on each of them.
     pub action: BatchAction,
 }
 
-/// What to do with each workload of a batch.
+/// Action on each workload of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BatchAction {
@@ -331,7 +332,7 @@ pub enum BatchAction {
     Resume,
 }
 
-/// What became of a batch.
+/// Result of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BatchResponse {
     /// Id of the batch.
@@ -342,7 +343,7 @@ pub struct BatchResponse {
     pub failed: Vec<BatchFailure>,
 }
 
-/// Why it was not done with one of them.
+/// A workload of a batch for which the action failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BatchFailure {
     /// Id, as it was sent.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use clap::ValueEnum;
 
-/// When text has colors.
+/// Color mode of text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     /// At a terminal that has them, unless the environment says otherwise.

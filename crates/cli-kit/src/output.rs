@@ -141,13 +141,13 @@ pub struct Format {
     #[arg(short, long, value_name = "FORMAT", value_parser = OutputFormat::from_str)]
     #[arg(conflicts_with_all = ["json", "yaml", "table"])]
     pub output: Option<OutputFormat>,
-    /// The same as -o json
+    /// Alias of -o json
     #[arg(long, conflicts_with_all = ["yaml", "table"])]
     pub json: bool,
-    /// The same as -o yaml
+    /// Alias of -o yaml
     #[arg(long, conflicts_with = "table")]
     pub yaml: bool,
-    /// The same as -o table (the default)
+    /// Alias of -o table (the default)
     #[arg(long)]
     pub table: bool,
     /// Leave the titles of the columns out

@@ -33,7 +33,7 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_enum, value_name = "WHEN", help_heading = GLOBAL)]
     #[arg(default_value_t, hide_possible_values = true, hide_default_value = true)]
     pub(crate) color: Color,
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -172,10 +172,10 @@ fn seconds_of_a_day(text: &str) -> Result<f64, String> {
 pub(crate) enum Config {
     /// Show every setting of the server, its value and its origin
     Show {
-        /// What `up` would be given
+        /// Values that `up` would be given
         #[command(flatten)]
         settings: Flags<Server>,
-        /// How to print.
+        /// Form of the output.
         #[command(flatten)]
         format: Format,
     },
@@ -189,7 +189,7 @@ pub(crate) enum Config {
 pub(crate) struct Backup {
     /// File to write
     pub(crate) file: PathBuf,
-    /// Of which database
+    /// Database to back up
     #[command(flatten)]
     pub(crate) place: Flags<Storage>,
 }
@@ -199,7 +199,7 @@ pub(crate) struct Backup {
 pub(crate) enum Keys {
     /// Create a new key; after a restart the server encrypts all secrets with it
     Rotate {
-        /// Where they are
+        /// File of the keys
         #[command(flatten)]
         place: Flags<KeyFile>,
     },
@@ -220,7 +220,7 @@ pub(crate) struct Usage {
     /// Print CSV
     #[arg(long, conflicts_with_all = ["output", "json", "yaml", "table", "sort", "watch"])]
     pub(crate) csv: bool,
-    /// How to print.
+    /// Form of the output.
     #[command(flatten)]
     pub(crate) format: Format,
 }
@@ -263,7 +263,7 @@ pub(crate) enum ConfigMap {
         /// Project
         #[arg(short, long, add = ArgValueCandidates::new(complete::projects))]
         project: String,
-        /// How to print.
+        /// Form of the output.
         #[command(flatten)]
         format: Format,
     },

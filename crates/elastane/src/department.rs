@@ -40,7 +40,7 @@ pub(crate) enum Department {
         /// Name
         #[arg(add = ArgValueCandidates::new(complete::departments))]
         name: String,
-        /// How to print.
+        /// Form of the output.
         #[command(flatten)]
         one: One,
     },
@@ -74,11 +74,12 @@ pub(crate) enum NodePool {
         /// Label of its nodes
         #[arg(long, value_name = "KEY=VALUE", value_parser = dialects::key_value)]
         label: (String, String),
-        /// How workloads with a part of a GPU divide its compute time: none, strict or fair
+        /// Mode in which workloads with a part of a GPU divide its compute time: none, strict or
+        /// fair
         #[arg(long, value_name = "MODE")]
         gpu_time_slicing: Option<String>,
-        /// How parts of GPUs are kept: none to count them, or hard to give them out only where no user can
-        /// work around the limit
+        /// Enforcement of parts of GPUs: none to count them, or hard to give them out only where no
+        /// user can work around the limit
         #[arg(long, value_name = "POLICY")]
         gpu_fractions: Option<String>,
         /// Create it even if projects then hold more than their quotas on its nodes
@@ -96,12 +97,13 @@ pub(crate) enum NodePool {
         /// Name
         #[arg(add = ArgValueCandidates::new(complete::pools))]
         name: String,
-        /// How workloads with a part of a GPU that start there divide its compute time: none, strict or
-        /// fair; `""` for what the server was started with
+        /// Mode in which workloads with a part of a GPU that start there divide its compute time:
+        /// none, strict or fair; `""` for what the server was started with
         #[arg(long, value_name = "MODE")]
         gpu_time_slicing: Option<String>,
-        /// How parts of GPUs that start there are kept: none to count them, or hard to give them out only
-        /// where no user can work around the limit; `""` for what the server was started with
+        /// Enforcement of parts of GPUs that start there: none to count them, or hard to give them
+        /// out only where no user can work around the limit; `""` for what the server was started
+        /// with
         #[arg(long, value_name = "POLICY")]
         gpu_fractions: Option<String>,
     },

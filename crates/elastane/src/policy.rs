@@ -41,7 +41,7 @@ pub(crate) enum Policy {
         /// Show all policies that apply there, the nearest scope first
         #[arg(long)]
         effective: bool,
-        /// How to print.
+        /// Form of the output.
         #[command(flatten)]
         one: One,
     },
@@ -74,12 +74,12 @@ pub(crate) struct Of {
     /// Type of workload
     #[arg(long = "type", value_enum, value_name = "TYPE")]
     kind: Kind,
-    /// Where it applies
+    /// Scope in which it applies
     #[command(flatten)]
     place: Place,
 }
 
-/// Where a policy applies.
+/// Scope in which a policy applies.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Place {

@@ -42,7 +42,7 @@ pub(crate) enum Project {
         /// Name
         #[arg(add = ArgValueCandidates::new(complete::projects))]
         name: String,
-        /// How to print.
+        /// Form of the output.
         #[command(flatten)]
         one: One,
     },

@@ -17,7 +17,7 @@ pub(crate) const PROJECT: &str = "project";
 /// The command of departments.
 pub(crate) const DEPARTMENT: &str = "department";
 
-/// What a project or a department may have.
+/// Shares and settings of a project or a department.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Share {
     /// GPUs it deserves, such as 2 or 0.5; for a department `sum` for what its projects deserve together
@@ -45,7 +45,7 @@ pub(crate) struct Share {
     /// Free text
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
-    /// How long its workloads may run and be idle.
+    /// Limits on the run time and idle time of its workloads.
     #[command(flatten)]
     pub(crate) limits: TimeLimits,
 }
@@ -160,7 +160,7 @@ pub(super) fn has_more(share: &Share) -> bool {
 /// Refuses an update without values; and, of a project, a quota that only departments can have.
 ///
 /// # Errors
-/// What can be given.
+/// Values that can be given.
 pub(super) fn must_change(noun: &str, share: &Share) -> Result<(), Error> {
     let sums = [share.gpu_quota, share.cpu_quota, share.memory_quota].contains(&Some(Quota::Sum));
     if sums && noun == PROJECT {

@@ -114,7 +114,7 @@ pub struct NgcApiKeySpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CredentialUpdate<S> {
-    /// What all assets have; what is left out stays.
+    /// Changes to the fields that all assets have; a field that is left out keeps its value.
     #[serde(default)]
     pub meta: AssetUpdateMeta,
     /// Our own: replaces all values; left out, they stay.

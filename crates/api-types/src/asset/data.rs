@@ -33,7 +33,7 @@ optional! {
         pub read_only: bool,
         /// True if it ends with the workload.
         pub ephemeral: bool,
-        /// What a new claim asks for.
+        /// Request for a new claim.
         pub claim_info: ClaimInfo,
         /// True if others see it.
         pub data_sharing: bool,
@@ -41,13 +41,13 @@ optional! {
 }
 
 optional! {
-    /// What a volume claim asks for.
+    /// Request for a volume claim.
     pub struct ClaimInfo {
         /// Size, such as `10Gi`.
         pub size: String,
         /// Storage class.
         pub storage_class: String,
-        /// Who may mount it.
+        /// Access modes.
         pub access_modes: PvcAccessModes,
         /// `Filesystem` or `Block`.
         pub volume_mode: String,
@@ -57,7 +57,7 @@ optional! {
 }
 
 optional! {
-    /// Who may mount a volume.
+    /// Access modes of a volume: nodes that may mount it.
     pub struct PvcAccessModes {
         /// One node, writing.
         pub read_write_once: bool,
@@ -109,7 +109,7 @@ optional! {
         pub mount_path: String,
         /// True if it can only be read.
         pub read_only: bool,
-        /// Whether mounts below it are seen.
+        /// Propagation of mounts below the folder.
         pub mount_propagation: String,
     }
 }

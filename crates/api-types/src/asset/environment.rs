@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 use crate::optional::optional;
 
 optional! {
-    /// What runs, and how. All fields are kept; a workload that would need one this server does not
-    /// act on yet is refused by its name.
+    /// Image, command and settings of a container. All fields are kept; a workload that needs a
+    /// field that this server does not support yet is refused with the name of the field.
     pub struct EnvironmentAssetSpec {
         /// Image.
         pub image: String,
@@ -22,7 +22,7 @@ optional! {
         pub working_dir: String,
         /// Tools: their ports are opened, and pages elsewhere are shown.
         pub connections: Vec<Connection>,
-        /// When the image is pulled.
+        /// Pull policy of the image.
         pub image_pull_policy: crate::ImagePullPolicy,
         /// Probes.
         pub probes: crate::Probes,
@@ -38,7 +38,7 @@ optional! {
         pub run_as_gid: i64,
         /// Further groups.
         pub supplemental_groups: String,
-        /// Where user and group come from.
+        /// Source of the user and the group.
         pub uid_gid_source: String,
         /// True if a workspace may choose user and group.
         pub override_uid_gid_in_workspace: bool,
@@ -84,7 +84,7 @@ optional! {
     pub struct EnvironmentVariableCredential {
         /// Its id.
         pub asset_id: String,
-        /// Which of its values; may be left out where it has one.
+        /// Key of its value; may be left out if it has only one.
         pub key: String,
     }
 }
@@ -110,7 +110,7 @@ pub struct Connection {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InternalToolInfo {
-    /// Which: `jupyter-notebook`, `tensorboard`, `custom`, ….
+    /// Type: `jupyter-notebook`, `tensorboard`, `custom`, ….
     pub tool_type: String,
     /// `LoadBalancer`, `NodePort`, `ExternalUrl` or `ServingPort`.
     pub connection_type: String,
@@ -159,6 +159,6 @@ optional! {
 pub struct ExternalToolInfo {
     /// `wandb` or `comet`.
     pub tool_type: String,
-    /// Where.
+    /// Address of the tool.
     pub external_url: String,
 }

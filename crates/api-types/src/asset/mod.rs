@@ -26,13 +26,13 @@ pub use environment::{
     ExternalToolInfo, ExternalUrlInfo, InternalToolInfo, NodePortInfo, ServingPortInfo,
 };
 
-/// What an asset is.
+/// Kind of an asset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum AssetKind {
     /// GPUs, CPU and memory of a pod.
     Compute,
-    /// What runs, and with which variables.
+    /// Image, command and environment variables.
     Environment,
     /// Credential: an access key and its secret.
     AccessKey,
@@ -62,7 +62,7 @@ pub enum AssetKind {
     SecretVolume,
 }
 
-/// What all new assets say of themselves (`AssetCreationRequest`).
+/// Metadata of a new asset (`AssetCreationRequest`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AssetCreationMeta {
@@ -90,12 +90,12 @@ pub struct AssetCreationMeta {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub private: Unsupported,
-    /// Which workloads may use it; all if left out.
+    /// Workloads that may use it; all if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_supported_types: Option<WorkloadSupportedTypes>,
 }
 
-/// Which workloads may use an asset. With none that is true, all may.
+/// Workloads that may use an asset. If none is true, all may.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkloadSupportedTypes {
@@ -136,9 +136,9 @@ pub enum DistFramework {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AssetCreation<S> {
-    /// What all assets have.
+    /// Metadata, the same fields for all assets.
     pub meta: AssetCreationMeta,
-    /// What it is. Null is an empty one, for kinds that need nothing said.
+    /// Specification. Null is an empty one, for kinds without required fields.
     #[serde(deserialize_with = "null_as_empty")]
     #[serde(bound(deserialize = "S: serde::de::DeserializeOwned"))]
     pub spec: S,
@@ -156,13 +156,13 @@ where
 }
 
 optional! {
-    /// What to change of what all assets have. Its scope stays.
+    /// Changes to the metadata of an asset. Its scope stays.
     pub struct AssetUpdateMeta {
         /// Name.
         pub name: String,
         /// Free text.
         pub description: String,
-        /// Which workloads may use it.
+        /// Workloads that may use it.
         pub workload_supported_types: WorkloadSupportedTypes,
     }
 }
@@ -172,33 +172,33 @@ optional! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AssetUpdate<S> {
-    /// What all assets have; what is left out stays.
+    /// Changes to the metadata; a field that is left out keeps its value.
     #[serde(default)]
     pub meta: AssetUpdateMeta,
-    /// What it is; left out or null, it stays as it is.
+    /// Specification; if it is left out or null, it stays as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<S>,
 }
 
 with_scope! {
-    /// What is known of an asset beside what it is.
+    /// Metadata of an asset.
     pub struct AssetMeta {
         /// Free text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub description: Option<String>,
-        /// What it is.
+        /// Kind of the asset.
         pub kind: AssetKind,
         /// The tenant.
         pub tenant_id: u64,
-        /// Whose it is.
+        /// Kind of the scope it belongs to.
         pub scope: ScopeType,
         /// Name of the project.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub project_name: Option<String>,
-        /// Which workloads may use it.
+        /// Workloads that may use it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub workload_supported_types: Option<WorkloadSupportedTypes>,
-        /// How often it was changed.
+        /// Number of changes made to it.
         pub update_count: u64,
     }
 }
@@ -207,11 +207,11 @@ with_scope! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Asset<S> {
-    /// What all assets have.
+    /// Metadata, the same fields for all assets.
     pub meta: AssetMeta,
-    /// What it is.
+    /// Specification.
     pub spec: S,
-    /// Who uses it, if that was asked for.
+    /// Workloads and templates that use it, if the request asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_by: Option<AssetUsageInfo>,
 }
@@ -230,7 +230,7 @@ pub struct MixedAssetList {
     pub entries: Vec<Value>,
 }
 
-/// Who uses an asset: the living workloads that named it, and templates.
+/// Users of an asset: the live workloads that name it, and templates.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AssetUsageInfo {
     /// Workspaces.

@@ -25,7 +25,7 @@ macro_rules! item {
 }
 
 with_unsupported! {
-    /// What a workload finds in its file system (`SupersetSpecAllOfStorage`).
+    /// Storage of a workload, in its file system (`SupersetSpecAllOfStorage`).
     pub struct Storage {
         /// Credentials as files.
         pub secret_volume: Vec<super::SecretVolume>,
@@ -93,15 +93,15 @@ item! {
         pub path: String,
         /// Name or id of a credential that the project can use.
         pub password_secret: String,
-        /// Which of its values is the user; `username` if left out.
+        /// Key of the value that is the user; `username` if left out.
         pub secret_key_of_user: String,
-        /// Which of its values is the password; `password` if left out.
+        /// Key of the value that is the password; `password` if left out.
         pub secret_key_of_password: String,
     }
 }
 
 item! {
-    /// A copy of an S3 bucket, made before each start. What is written there stays in the pod.
+    /// A copy of an S3 bucket, made before each start. Files written to it stay in the pod.
     pub struct S3Instance {
         /// Name among the volumes.
         pub name: String,
@@ -113,9 +113,9 @@ item! {
         pub url: String,
         /// Name or id of a credential that the project can use.
         pub access_key_secret: String,
-        /// Which of its values is the id; `AccessKeyId` if left out.
+        /// Key of the value that is the id; `AccessKeyId` if left out.
         pub secret_key_of_access_key_id: String,
-        /// Which of its values is the secret; `SecretKey` if left out.
+        /// Key of the value that is the secret; `SecretKey` if left out.
         pub secret_key_of_secret_key: String,
     }
 }
@@ -168,7 +168,7 @@ item! {
         pub read_only: bool,
         /// True if it belongs to the pod alone and ends with the workload.
         pub ephemeral: bool,
-        /// What a new volume asks for. The size is kept and shown, and no limit.
+        /// Request for a new volume. The size is kept and shown, but not enforced.
         pub claim_info: crate::ClaimInfo,
         /// Kept by data sources only.
         pub data_sharing: bool,
@@ -200,8 +200,8 @@ item! {
         pub container: u32,
         /// Its address, which is settled by names and port; left out, or that address.
         pub url: String,
-        /// Who may open it. Left out, those who are listed, or if nobody is whoever reaches the
-        /// server.
+        /// Authorization to open it. If it is left out, the listed users and groups may; if none
+        /// are listed, anyone who reaches the server.
         pub authorization_type: crate::ServingPortAccessAuthorizationTypeEnum,
         /// These users and service accounts, by name.
         pub authorized_users: Vec<String>,
@@ -211,7 +211,7 @@ item! {
         pub tool_type: String,
         /// For display only.
         pub tool_name: String,
-        /// What it is called among those of the workload.
+        /// Name, among the ports of the workload.
         pub name: String,
     }
 }
@@ -221,14 +221,14 @@ item! {
     pub struct RelatedUrl {
         /// Its address.
         pub url: String,
-        /// Of which tool it is, for display only.
+        /// Tool of the page, for display only.
         pub r#type: String,
-        /// What it is called.
+        /// Name of the page.
         pub name: String,
     }
 }
 
-/// How a port is reached.
+/// Type of access to a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum PortServiceType {
     /// At the node.
@@ -280,12 +280,12 @@ item! {
     }
 }
 
-/// When an image is pulled.
+/// Pull policy of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum ImagePullPolicy {
     /// Before each start.
     Always,
-    /// When it is not there.
+    /// If it is not there.
     IfNotPresent,
     /// Never.
     Never,

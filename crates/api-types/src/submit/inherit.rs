@@ -1,4 +1,4 @@
-//! How each part of a specification is combined with what it inherits from templates and assets.
+//! Inheritance: the combination of each part of a specification with that of templates and assets.
 //! Owns: the rule of each type that is not simply replaced.
 
 use super::{

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Login {
-    /// How
+    /// Way to log in
     #[command(subcommand)]
     pub(crate) way: Option<Way>,
 }

@@ -38,7 +38,7 @@ pub(crate) struct Cli {
     /// Flags every command takes.
     #[command(flatten)]
     pub(crate) global: Global,
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -61,7 +61,7 @@ pub struct Global {
     /// Log requests and their results to standard error
     #[arg(short, long, global = true)]
     pub debug: bool,
-    /// The same
+    /// Alias of `--debug`
     #[arg(long, global = true, hide = true)]
     pub verbose: bool,
     /// Print results and errors only, no hints and notes
@@ -105,7 +105,7 @@ pub(crate) enum Command {
     List(v1::List),
     /// Show everything about a job or a node, and why it waits
     Describe(v1::Describe),
-    /// The same, as the oldest versions spell it
+    /// Oldest spelling of `describe`
     #[command(hide = true)]
     Get(v1::Describe),
     /// Say why a job waits, who holds what it needs and what would let it start
@@ -145,19 +145,19 @@ pub(crate) enum Command {
     /// Manage inferences
     #[command(subcommand, visible_alias = "inferences")]
     Inference(v2::OfInference),
-    /// The same as `training pytorch`
+    /// Alias of `training pytorch`
     #[command(subcommand, hide = true)]
     Pytorch(v2::Verb<v2::PyTorch>),
-    /// The same as `training mpi`
+    /// Alias of `training mpi`
     #[command(subcommand, hide = true)]
     Mpi(v2::Verb<v2::Mpi>),
-    /// The same as `training tensorflow`
+    /// Alias of `training tensorflow`
     #[command(subcommand, hide = true, alias = "tf")]
     Tensorflow(v2::Verb<v2::Distributed>),
-    /// The same as `training xgboost`
+    /// Alias of `training xgboost`
     #[command(subcommand, hide = true)]
     Xgboost(v2::Verb<v2::Distributed>),
-    /// The same as `training jax`
+    /// Alias of `training jax`
     #[command(subcommand, hide = true)]
     Jax(v2::Verb<v2::Distributed>),
     /// Manage distributed trainings, as older versions do
@@ -175,7 +175,7 @@ pub(crate) enum Command {
     /// List nodes
     #[command(subcommand, visible_alias = "nodes")]
     Node(v2::NodeVerb),
-    /// What is kept beside workloads.
+    /// Objects that are kept beside workloads.
     #[command(flatten)]
     Objects(objects::OfObjects),
     /// Refused: users have no credentials of their own
@@ -198,7 +198,7 @@ pub(crate) enum Command {
     /// Replace this program by the version of the server
     #[command(visible_alias = "update")]
     Upgrade {
-        /// What is meant for `update` of a workload
+        /// Words of an `update` of a workload
         #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
@@ -240,7 +240,7 @@ pub(crate) struct Names {
 /// `delete`.
 #[derive(Debug, Args)]
 pub(crate) struct Deletion {
-    /// Which.
+    /// Names of the workloads.
     #[command(flatten)]
     pub(crate) of: Names,
     /// Do not ask for confirmation of --all
@@ -262,7 +262,7 @@ pub(crate) struct Wait {
     pub(crate) timeout: Option<u64>,
 }
 
-/// Which workloads a list shows.
+/// Workloads that a list shows.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Filter {
     /// Only those with a pod on one of these nodes
@@ -290,7 +290,7 @@ pub(crate) struct Named {
 /// A workload to attach to.
 #[derive(Debug, Args)]
 pub(crate) struct Attach {
-    /// Which.
+    /// The workload.
     #[command(flatten)]
     pub(crate) of: Named,
     /// Do not send input
@@ -318,7 +318,7 @@ pub(crate) struct Open {
 /// Ports of a workload.
 #[derive(Debug, Args)]
 pub(crate) struct PortForward {
-    /// Which.
+    /// The workload.
     #[command(flatten)]
     pub(crate) of: Named,
     /// LOCAL:REMOTE, port here and port of the pod; one number stands for both
@@ -344,7 +344,7 @@ pub(crate) struct PortForward {
     pub(crate) train: bool,
 }
 
-/// Whether it is meant.
+/// Flags that check the submission: dry run, what-if and strict.
 #[derive(Debug, Default, Args)]
 pub(crate) struct DryRunFlags {
     /// Validate and print what would be submitted; submit nothing
@@ -360,7 +360,7 @@ pub(crate) struct DryRunFlags {
     pub(crate) strict: bool,
 }
 
-/// How the main process and this terminal are connected.
+/// Connection between the main process and this terminal.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Console {
     /// Keep standard input open for those who attach
@@ -377,7 +377,7 @@ pub(crate) struct Console {
     pub(crate) pod_running_timeout: Option<u64>,
 }
 
-/// Which output to print.
+/// Output to print.
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
     /// Name
@@ -411,7 +411,7 @@ pub(crate) struct Logs {
 /// A command to run in a pod.
 #[derive(Debug, Args)]
 pub(crate) struct Exec {
-    /// Which.
+    /// The workload.
     #[command(flatten)]
     pub(crate) of: Named,
     /// Command and its arguments
@@ -425,7 +425,7 @@ pub(crate) struct Exec {
     pub(crate) tty: bool,
 }
 
-/// Where a workload may run.
+/// Constraints on the nodes that a workload may run on.
 #[derive(Debug, Args)]
 pub(crate) struct Place {
     /// Node pools it may run in, the best first
@@ -453,7 +453,7 @@ pub(crate) struct Place {
     pub(crate) required_pod_topology_key: Option<String>,
 }
 
-/// How a description is printed.
+/// Form of a description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     /// Sections of text.
@@ -461,7 +461,7 @@ pub(crate) enum Output {
     Table,
     /// The server's object.
     Json,
-    /// The same as YAML.
+    /// The server's object as YAML.
     Yaml,
 }
 

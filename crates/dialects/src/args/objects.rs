@@ -42,14 +42,14 @@ pub(crate) enum OfObjects {
     WorkloadType(Verb),
 }
 
-/// What can be done with them.
+/// Actions on them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// List them
     List(List),
     /// Show everything about one
     Describe(Describe),
-    /// The same, as the first dialect spells it of templates
+    /// Spelling of `describe` in the first dialect, for templates
     #[command(hide = true)]
     Get(Describe),
 }
@@ -60,10 +60,10 @@ pub(crate) struct List {
     /// All of them, not only those that the project can use
     #[arg(short = 'A', long)]
     pub(crate) all: bool,
-    /// Which rows.
+    /// Rows to print.
     #[command(flatten)]
     pub(crate) paging: Paging,
-    /// How to print.
+    /// Form of the output.
     #[command(flatten)]
     pub(crate) format: Format,
 }
@@ -74,7 +74,7 @@ pub(crate) struct Describe {
     /// Name
     #[arg(add = ArgValueCandidates::new(named_objects))]
     pub(crate) name: String,
-    /// How to print; a list where several have the name.
+    /// Form of the output; a list where several have the name.
     #[command(flatten)]
     pub(crate) one: One,
 }

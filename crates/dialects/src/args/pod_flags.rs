@@ -9,10 +9,10 @@ use clap::{Args, ValueEnum};
 
 use super::values::{Fields, count, cpu, port, seconds, size};
 
-/// Those that both dialects have.
+/// Flags that both dialects have.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Common {
-    /// When the image is pulled [default: IfNotPresent]
+    /// Pull policy of the image [default: IfNotPresent]
     #[arg(long, value_enum, value_name = "POLICY", ignore_case = true)]
     pub(crate) image_pull_policy: Option<Pull>,
     /// Give it a temporary home directory
@@ -67,7 +67,7 @@ pub(crate) struct Common {
     pub(crate) s3: Vec<S3Instance>,
 }
 
-/// When a workload that ends may start, and for how long it runs.
+/// Start and run time of a workload that ends.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Timing {
     /// Do not schedule it until this gate is removed
@@ -81,10 +81,10 @@ pub(crate) struct Timing {
     pub(crate) time_limit: Option<u64>,
 }
 
-/// Those of the first dialect.
+/// Flags of the first dialect.
 #[derive(Debug, Default, Args)]
 pub(crate) struct V1 {
-    /// Those of both.
+    /// Flags of both dialects.
     #[command(flatten)]
     pub(crate) common: Common,
     /// Most CPU cores it may use, such as 2 or 500m
@@ -117,12 +117,12 @@ pub(crate) struct V1 {
     /// Port to expose
     #[arg(long, value_name = "EXTERNAL:INTERNAL", value_parser = port_v1)]
     pub(crate) port: Vec<Port>,
-    /// How the ports are reached: portforward on this machine while the command runs, ingress in a
-    /// browser, the others on the machine of the server
+    /// Type of access to the ports: portforward on this machine while the command runs, ingress in
+    /// a browser, the others on the machine of the server
     #[arg(short, long, value_enum, ignore_case = true, hide_possible_values = true)]
     #[arg(value_name = "portforward|nodeport|loadbalancer|clusterip|ingress")]
     pub(crate) service_type: Option<ServiceType>,
-    /// Where portforward listens on this machine [default: localhost]
+    /// Address on this machine where portforward listens [default: localhost]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) address: Option<String>,
     /// Linux capability to add, such as SYS_PTRACE
@@ -138,15 +138,15 @@ pub(crate) struct V1 {
     #[arg(long, alias = "auto-deletion-time-after-completion", value_parser = seconds)]
     #[arg(value_name = "DURATION")]
     pub(crate) ttl_after_finish: Option<u64>,
-    /// When it may start, and for how long it runs.
+    /// Its start and its run time.
     #[command(flatten)]
     pub(crate) timing: Timing,
 }
 
-/// Those of the second dialect.
+/// Flags of the second dialect.
 #[derive(Debug, Default, Args)]
 pub(crate) struct V2 {
-    /// Those of both.
+    /// Flags of both dialects.
     #[command(flatten)]
     pub(crate) common: Common,
     /// Most CPU cores it may use, such as 2
@@ -168,7 +168,7 @@ pub(crate) struct V2 {
     #[arg(long, value_parser = external_url)]
     #[arg(value_name = "container=PORT,name=NAME,authtype=WHO,authusers=A:B")]
     pub(crate) external_url: Vec<ExposedUrl>,
-    /// Where user and group come from: fromTheImage or custom
+    /// Source of user and group: fromTheImage or custom
     #[arg(long, value_name = "SOURCE")]
     pub(crate) user_group_source: Option<String>,
     /// Linux capability to add, such as SYS_PTRACE
@@ -182,7 +182,7 @@ pub(crate) struct V2 {
     pub(crate) privileged: Option<bool>,
 }
 
-/// How ports are reached.
+/// Type of access to ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lowercase")]
 pub(crate) enum ServiceType {
@@ -208,13 +208,13 @@ pub(crate) enum Opened {
     Url(ExposedUrl),
 }
 
-/// When an image is pulled.
+/// Pull policy of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "PascalCase")]
 pub(crate) enum Pull {
     /// Before each start.
     Always,
-    /// When it is not there.
+    /// If it is not there.
     IfNotPresent,
     /// Never.
     Never,

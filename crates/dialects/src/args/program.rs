@@ -34,7 +34,7 @@ pub(crate) enum Config {
         /// Print json or yaml in place of text
         #[arg(short, long, value_enum, value_name = "FORMAT")]
         output: Option<Output>,
-        /// The same as -o json
+        /// Alias of -o json
         #[arg(long, conflicts_with = "output")]
         json: bool,
     },
@@ -105,10 +105,10 @@ pub(crate) enum Metrics {
     Config(IgnoredWords),
 }
 
-/// What stands behind a word that is refused.
+/// Words behind a word that is refused.
 #[derive(Debug, Args)]
 pub(crate) struct IgnoredWords {
-    /// Whatever was typed
+    /// Words that were typed
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     words: Vec<String>,
 }

@@ -15,7 +15,7 @@ use crate::intent::Variable;
 /// `submit`.
 #[derive(Debug, Args)]
 pub(crate) struct Submit {
-    /// What runs.
+    /// Job to run.
     #[command(flatten)]
     pub(crate) job: Job,
     /// Let the job run on fewer GPUs, or more, as they come free
@@ -30,7 +30,7 @@ pub(crate) struct Submit {
     /// Pods that must succeed [default: 1]
     #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "interactive")]
     pub(crate) completions: Option<u32>,
-    /// How many pods run at a time [default: 1]
+    /// Number of pods that run at a time [default: 1]
     #[arg(long, value_name = "N", value_parser = positive)]
     #[arg(conflicts_with_all = ["interactive", "elastic"])]
     pub(crate) parallelism: Option<u32>,
@@ -62,10 +62,10 @@ pub(crate) enum SubmitDist {
 /// `submit-dist tf`, and what all frameworks have.
 #[derive(Debug, Args)]
 pub(crate) struct Dist {
-    /// What runs.
+    /// Job to run.
     #[command(flatten)]
     pub(crate) job: Job,
-    /// How many, and what becomes of them.
+    /// Number of workers, and the policy for their pods.
     #[command(flatten)]
     pub(crate) workers: Workers,
 }
@@ -73,10 +73,10 @@ pub(crate) struct Dist {
 /// `submit-dist pytorch`.
 #[derive(Debug, Args)]
 pub(crate) struct DistPytorch {
-    /// What all frameworks have.
+    /// Flags of all frameworks.
     #[command(flatten)]
     pub(crate) all: Dist,
-    /// How many workers may come and go.
+    /// Bounds on the number of workers.
     #[command(flatten)]
     pub(crate) bounds: Bounds,
 }
@@ -84,10 +84,10 @@ pub(crate) struct DistPytorch {
 /// `submit-dist mpi`.
 #[derive(Debug, Args)]
 pub(crate) struct DistMpi {
-    /// What all frameworks have.
+    /// Flags of all frameworks.
     #[command(flatten)]
     pub(crate) all: Dist,
-    /// How many ranks.
+    /// Number of ranks.
     #[command(flatten)]
     pub(crate) slots: Slots,
 }
@@ -95,7 +95,7 @@ pub(crate) struct DistMpi {
 /// `submit-mpi`.
 #[derive(Debug, Args)]
 pub(crate) struct SubmitMpi {
-    /// What runs.
+    /// Job to run.
     #[command(flatten)]
     pub(crate) job: Job,
     /// Number of processes, each with the requested GPUs [default: 1]
@@ -103,13 +103,13 @@ pub(crate) struct SubmitMpi {
     pub(crate) processes: Option<u32>,
 }
 
-/// What every job of this dialect takes.
+/// Flags of every job of this dialect.
 #[derive(Debug, Args)]
 pub(crate) struct Job {
     /// Name of the job [default: job-0, job-1, …]
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// The same as NAME
+    /// Alias of NAME
     #[arg(long = "name", value_name = "NAME", conflicts_with = "name")]
     pub(crate) name_flag: Option<String>,
     /// Number the job: PREFIX-0, PREFIX-1, …
@@ -164,23 +164,23 @@ pub(crate) struct Job {
     /// Working directory of the job
     #[arg(long, value_name = "DIR")]
     pub(crate) working_dir: Option<String>,
-    /// How often a failed training is started again [default: 6]
+    /// Maximum restarts of a failed training [default: 6]
     #[arg(long, alias = "backoffLimit", value_name = "N")]
     #[arg(value_parser = count)]
     pub(crate) backoff_limit: Option<u32>,
     /// Time between SIGTERM and SIGKILL, such as 30s
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub(crate) termination_grace_period: Option<u64>,
-    /// Who is at it.
+    /// Connection to this terminal.
     #[command(flatten)]
     pub(crate) console: Console,
-    /// Whether it is meant.
+    /// Flags that check the submission: dry run, what-if and strict.
     #[command(flatten)]
     pub(crate) asking: DryRunFlags,
-    /// Where it may run.
+    /// Constraints on its nodes.
     #[command(flatten)]
     pub(crate) place: Place,
-    /// What is around it.
+    /// Flags for its pods.
     #[command(flatten)]
     pub(crate) around: pod_flags::V1,
     /// Label
@@ -208,7 +208,7 @@ const STATUSES: [&str; 7] = [
 /// `list`.
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// What to list [default: jobs]
+    /// Kind to list [default: jobs]
     #[arg(value_enum, hide_possible_values = true)]
     #[arg(value_name = "jobs|projects|nodes|clusters|templates")]
     pub(crate) listed: Option<Listed>,
@@ -226,15 +226,15 @@ pub(crate) struct List {
     #[arg(value_parser = PossibleValuesParser::new(PHASES.iter().chain(&STATUSES).copied()))]
     #[arg(hide_possible_values = true)]
     pub(crate) status: Vec<String>,
-    /// Which jobs.
+    /// Jobs to list.
     #[command(flatten)]
     pub(crate) filter: Filter,
-    /// How to print.
+    /// Form of the output.
     #[command(flatten)]
     pub(crate) format: Format,
 }
 
-/// What can be listed.
+/// Kinds of objects that can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listed {
     /// Workloads.
@@ -264,7 +264,7 @@ pub(crate) struct Describe {
         add = ArgValueCandidates::new(workloads),
     )]
     pub(crate) words: Vec<String>,
-    /// How to print.
+    /// Form of the output.
     #[command(flatten)]
     pub(crate) one: One,
     /// Show events (they are always shown)
@@ -288,7 +288,7 @@ pub(crate) enum Top {
         // Everywhere else `-d` is this; of the same id, it stands in for it.
         #[arg(long, hide = true)]
         debug: bool,
-        /// How to print.
+        /// Form of the output.
         #[command(flatten)]
         format: Format,
     },
@@ -298,7 +298,7 @@ pub(crate) enum Top {
         /// Jobs of all projects
         #[arg(short = 'A', long, alias = "all")]
         all_projects: bool,
-        /// How to print.
+        /// Form of the output.
         #[command(flatten)]
         format: Format,
     },
@@ -310,7 +310,7 @@ pub(crate) struct Explain {
     /// `NAME` or `job NAME`
     #[arg(required = true, value_name = "NAME", add = ArgValueCandidates::new(workloads))]
     pub(crate) words: Vec<String>,
-    /// How to print.
+    /// Form of the output.
     #[command(flatten)]
     pub(crate) one: One,
 }

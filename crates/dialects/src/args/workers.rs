@@ -16,7 +16,7 @@ pub(crate) struct Workers {
     pub(crate) clean_pod_policy: Option<CleanPodPolicy>,
 }
 
-/// Between how many workers a PyTorch training stretches.
+/// Bounds on the number of workers of a PyTorch training.
 #[derive(Debug, Args)]
 pub(crate) struct Bounds {
     /// Minimum number of workers
@@ -35,11 +35,11 @@ pub(crate) struct Slots {
     pub(crate) slots_per_worker: Option<u32>,
 }
 
-/// What becomes of pods when the workload has ended.
+/// Policy for pods when the workload has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "PascalCase")]
 pub(crate) enum CleanPodPolicy {
-    /// Those that run are stopped.
+    /// Running pods are stopped.
     Running,
     /// They are stopped and their output is deleted.
     All,

@@ -331,7 +331,7 @@ pub struct Wait {
     pub timeout_s: Option<u64>,
 }
 
-/// What is waited for.
+/// Condition to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum WaitCondition {
     /// It runs, or has ended well.

@@ -84,10 +84,10 @@ pub(crate) enum AccessRule {
         /// Role, such as l1-researcher or editor; `access-rule roles` lists them
         #[arg(long)]
         role: String,
-        /// Who gets it
+        /// Subject that gets it
         #[command(flatten)]
         subject: Subject,
-        /// Where it holds
+        /// Scope in which it holds
         #[command(flatten)]
         scope: Scope,
     },
@@ -104,7 +104,7 @@ pub(crate) enum AccessRule {
     },
 }
 
-/// Who gets a role.
+/// Subject that gets a role.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Subject {
@@ -119,7 +119,7 @@ pub(crate) struct Subject {
     pub(crate) group: Option<String>,
 }
 
-/// Where a role holds.
+/// Scope in which a role holds.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Scope {

@@ -233,7 +233,7 @@ settings! {
             [storage](storage.md#credentials)",
     }
 
-    /// What to log: off, error, warn, info, debug, trace
+    /// Log level: off, error, warn, info, debug, trace
     log: LevelFilter = read::level {
         value: Some("LEVEL"),
         default: "warn",

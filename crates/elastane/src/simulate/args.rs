@@ -23,7 +23,7 @@ pub(crate) struct Simulate {
     /// Start from what `elastane snapshot` printed
     #[arg(long, value_name = "FILE", group = "what")]
     pub(crate) from: Option<PathBuf>,
-    /// What if this were submitted: the words of `runai submit` in quotes, or a workload as in a
+    /// Submission to simulate: the words of `runai submit` in quotes, or a workload as in a
     /// scenario file: '{name: x, project: team-a, gpu: 2, pods: 4}'
     #[arg(long, value_name = "WORDS", requires = "from", allow_hyphen_values = true)]
     pub(crate) submit: Vec<String>,
@@ -110,7 +110,7 @@ pub(crate) enum Drill {
 pub(crate) struct NewNode {
     /// Name of the node
     pub(crate) node: String,
-    /// How many GPUs it has
+    /// Number of GPUs
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::from(gpu::GPUS_PER_NODE_MAX)))]
     pub(crate) gpus: u64,
     /// Memory of each GPU, such as 80GiB; 16GiB if left out

@@ -9,22 +9,22 @@ use crate::args::workers::{Bounds, Slots, Workers};
 /// `training tensorflow submit`, and what all frameworks have.
 #[derive(Debug, Args)]
 pub(crate) struct Distributed {
-    /// How it is called.
+    /// Its name, and what it inherits.
     #[command(flatten)]
     pub(crate) named: Named,
-    /// What runs.
+    /// Its specification.
     #[command(flatten)]
     pub(crate) what: What,
-    /// What follows its end.
+    /// Policies for its end.
     #[command(flatten)]
     pub(crate) ending: Ending,
-    /// How many, and what becomes of them.
+    /// Number of workers, and the policy for their pods.
     #[command(flatten)]
     pub(crate) workers: Workers,
     /// Only workers
     #[arg(long)]
     pub(crate) no_master: bool,
-    /// What the master is asked for.
+    /// Requests of the master.
     #[command(flatten)]
     pub(crate) master: Master,
 }
@@ -32,10 +32,10 @@ pub(crate) struct Distributed {
 /// `training pytorch submit`.
 #[derive(Debug, Args)]
 pub(crate) struct PyTorch {
-    /// What all frameworks have.
+    /// Flags of all frameworks.
     #[command(flatten)]
     pub(crate) all: Distributed,
-    /// How many workers may come and go.
+    /// Bounds on the number of workers.
     #[command(flatten)]
     pub(crate) bounds: Bounds,
 }
@@ -43,10 +43,10 @@ pub(crate) struct PyTorch {
 /// `training mpi submit`.
 #[derive(Debug, Args)]
 pub(crate) struct Mpi {
-    /// What all frameworks have.
+    /// Flags of all frameworks.
     #[command(flatten)]
     pub(crate) all: Distributed,
-    /// How many ranks.
+    /// Number of ranks.
     #[command(flatten)]
     pub(crate) slots: Slots,
 }
@@ -58,13 +58,13 @@ pub(crate) struct OfFramework {
     /// Framework of the pods
     #[arg(short, long, value_enum, value_name = "NAME", ignore_case = true)]
     pub(crate) framework: super::Framework,
-    /// What all frameworks have.
+    /// Flags of all frameworks.
     #[command(flatten)]
     pub(crate) all: Distributed,
-    /// How many workers may come and go.
+    /// Bounds on the number of workers.
     #[command(flatten)]
     pub(crate) bounds: Bounds,
-    /// How many ranks.
+    /// Number of ranks.
     #[command(flatten)]
     pub(crate) slots: Slots,
 }
@@ -117,7 +117,7 @@ pub(crate) struct Master {
     /// Environment variable
     #[arg(long, value_name = "NAME=VALUE", value_parser = key_value)]
     pub(crate) master_environment_variable: Vec<(String, String)>,
-    /// What happens when the process of the master ends
+    /// Restart policy of the master, applied when its process ends
     #[arg(long, value_enum, value_name = "POLICY")]
     pub(crate) master_restart_policy: Option<RestartPolicy>,
     /// Do not mount the volumes of --new-pvc and --existing-pvc in the master

@@ -12,13 +12,13 @@ use cli_kit::parse_number::whole;
 /// `inference submit`.
 #[derive(Debug, Args)]
 pub(crate) struct Inference {
-    /// How it is called.
+    /// Its name, and what it inherits.
     #[command(flatten)]
     pub(crate) named: Named,
-    /// What runs.
+    /// Its specification.
     #[command(flatten)]
     pub(crate) what: What,
-    /// How it serves.
+    /// Its port and its replicas.
     #[command(flatten)]
     pub(crate) serving: Serving,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Update {
     /// Name
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(workloads))]
     pub(crate) name: String,
-    /// What runs from now on.
+    /// Its new specification.
     #[command(flatten)]
     pub(crate) what: What,
     /// Stop its only replica first if there is no room for another beside it
@@ -39,12 +39,12 @@ pub(crate) struct Update {
     /// back to it
     #[arg(long, value_name = "NUMBER", value_parser = positive)]
     pub(crate) from_revision: Option<u32>,
-    /// How it serves from now on.
+    /// Its new port and replicas.
     #[command(flatten)]
     pub(crate) serving: Serving,
 }
 
-/// Where an inference serves, and with how many replicas.
+/// Port and number of replicas of an inference.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Serving")]
 pub(crate) struct Serving {
@@ -88,7 +88,7 @@ pub(crate) struct Serving {
     pub(crate) initialization_timeout_seconds: Option<u32>,
 }
 
-/// What is spoken at a port.
+/// Protocol of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Protocol {
     /// HTTP.
@@ -97,7 +97,7 @@ enum Protocol {
     Grpc,
 }
 
-/// Who may ask.
+/// Authorization of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "camelCase")]
 enum Authorization {

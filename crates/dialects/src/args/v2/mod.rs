@@ -60,7 +60,7 @@ pub(crate) enum OfTraining {
 pub(crate) enum Verb<S: Args> {
     /// Submit one
     Submit(Deferred<S>),
-    /// What every kind knows.
+    /// Verbs that every kind has.
     #[command(flatten)]
     Any(AnyVerb),
     /// Stop some and free their GPUs; `resume` queues them again
@@ -78,7 +78,7 @@ pub(crate) enum OfInference {
     Submit(Deferred<Inference>),
     /// Change the values of one without an interruption
     Update(Deferred<Update>),
-    /// What every kind knows.
+    /// Verbs that every kind has.
     #[command(flatten)]
     Any(AnyVerb),
     /// Refused: without replicas it holds nothing
@@ -97,7 +97,7 @@ pub(crate) enum OfInference {
 pub(crate) enum OfWorkload {
     /// Submit a Kubernetes manifest
     Submit(Box<Manifest>),
-    /// What every kind knows.
+    /// Verbs that every kind has.
     #[command(flatten)]
     Any(AnyVerb),
     /// Stop some and free their GPUs; `resume` queues them again
@@ -120,13 +120,13 @@ pub(crate) struct Manifest {
     /// Number the workload: PREFIX-0, PREFIX-1, …
     #[arg(long, value_name = "PREFIX", conflicts_with = "name")]
     pub(crate) name_prefix: Option<String>,
-    /// What it is for: Build makes a workspace of a pod, Train a training
+    /// Category: Build makes a workspace of a pod, Train a training
     #[arg(long, value_name = "CATEGORY")]
     pub(crate) category: Option<String>,
     /// Priority, such as high
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(priorities))]
     pub(crate) priority: Option<String>,
-    /// Whether it may be preempted
+    /// Preemptibility
     #[arg(long, value_enum, value_name = "WORD")]
     pub(crate) preemptibility: Option<Preemptibility>,
     /// Refuse it if no node could hold it even if all were free; without this it waits, with a
@@ -173,10 +173,10 @@ pub(crate) struct Metrics {
     /// Period until now, such as 10m or 2h
     #[arg(long, value_name = "DURATION", value_parser = seconds, default_value = "1h")]
     pub(crate) since: u64,
-    /// How many rows to print at most
+    /// Maximum rows to print
     #[arg(long, value_name = "N", value_parser = whole(1_u32..=1000), default_value_t = 12)]
     pub(crate) samples: u32,
-    /// How to print.
+    /// Form of the output.
     #[command(flatten)]
     pub(crate) one: One,
 }
@@ -187,10 +187,10 @@ pub(crate) type Filtered<T> = Deferred<WithFilter<T>>;
 /// The flags of a verb, and those that say which workloads it is about.
 #[derive(Debug, Args)]
 pub(crate) struct WithFilter<T: Args> {
-    /// Those of the verb.
+    /// Flags of the verb.
     #[command(flatten)]
     pub(crate) of: T,
-    /// Which.
+    /// Workloads that the verb is about.
     #[command(flatten)]
     pub(crate) only: Only,
 }
@@ -253,10 +253,10 @@ pub(crate) enum NodeVerb {
 /// `list` of what is in no project.
 #[derive(Debug, Args)]
 pub(crate) struct Listing {
-    /// Which rows.
+    /// Rows to print.
     #[command(flatten)]
     pub(crate) paging: Paging,
-    /// How to print.
+    /// Form of the output.
     #[command(flatten)]
     pub(crate) format: Format,
 }
@@ -264,28 +264,28 @@ pub(crate) struct Listing {
 /// `list`.
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// Of all projects
+    /// List those of all projects
     #[arg(short = 'A', long)]
     pub(crate) all: bool,
     /// Only workloads in these phases, such as Running,Pending
     #[arg(long, value_name = "PHASE,PHASE", value_delimiter = ',', ignore_case = true)]
     #[arg(value_parser = PossibleValuesParser::new(PHASES), hide_possible_values = true)]
     pub(crate) status: Vec<String>,
-    /// Which of them.
+    /// Filter of the workloads.
     #[command(flatten)]
     pub(crate) filter: Filter,
-    /// Which.
+    /// Workloads to list.
     #[command(flatten)]
     pub(crate) only: Only,
-    /// Which rows.
+    /// Rows to print.
     #[command(flatten)]
     pub(crate) paging: Paging,
-    /// How to print.
+    /// Form of the output.
     #[command(flatten)]
     pub(crate) format: Format,
 }
 
-/// Which rows of a list are printed.
+/// Rows of a list to print.
 #[derive(Debug, Args)]
 pub(crate) struct Paging {
     /// Rows to print at most
@@ -347,7 +347,7 @@ pub(crate) struct Describe {
     /// Name
     #[arg(add = ArgValueCandidates::new(workloads))]
     pub(crate) name: String,
-    /// How to print.
+    /// Form of the output.
     #[command(flatten)]
     pub(crate) one: One,
     /// Most events to show
@@ -360,10 +360,10 @@ pub(crate) struct Describe {
     #[arg(long = "sortEvents", alias = "sort-events", value_enum, value_name = "ORDER")]
     #[arg(default_value_t = Order::Asc, ignore_case = true)]
     pub(crate) sort_events: Order,
-    /// What is shown.
+    /// Sections to show.
     #[command(flatten)]
     pub(crate) sections: Sections,
-    /// Which.
+    /// Workload to describe.
     #[command(flatten)]
     pub(crate) only: Only,
 }

@@ -13,19 +13,19 @@ use crate::intent::{DataSource, SecretFiles, Variable};
 /// `training submit`.
 #[derive(Debug, Args)]
 pub(crate) struct Training {
-    /// How it is called.
+    /// Its name, and what it inherits.
     #[command(flatten)]
     pub(crate) named: Named,
-    /// What runs.
+    /// Its specification.
     #[command(flatten)]
     pub(crate) what: What,
-    /// What follows its end.
+    /// Policies for its end.
     #[command(flatten)]
     pub(crate) ending: Ending,
     /// Pods that must succeed
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) runs: Option<u32>,
-    /// How many pods run at a time [default: 1]
+    /// Number of pods that run at a time [default: 1]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) parallelism: Option<u32>,
     /// Let it run on fewer GPUs, or more, as they come free
@@ -36,18 +36,18 @@ pub(crate) struct Training {
 /// `workspace submit`.
 #[derive(Debug, Args)]
 pub(crate) struct Workspace {
-    /// How it is called.
+    /// Its name, and what it inherits.
     #[command(flatten)]
     pub(crate) named: Named,
-    /// What runs.
+    /// Its specification.
     #[command(flatten)]
     pub(crate) what: What,
-    /// What follows its end.
+    /// Policies for its end.
     #[command(flatten)]
     pub(crate) ending: Ending,
 }
 
-/// How a workload is called, and what it inherits.
+/// Name of a workload, and what it inherits.
 #[derive(Debug, Args)]
 pub(crate) struct Named {
     /// Name [default: its kind and a number, such as training-0]
@@ -68,12 +68,12 @@ pub(crate) struct Named {
     /// Data source asset
     #[arg(long, value_name = "type=TYPE,name=NAME", value_parser = data_source)]
     pub(crate) datasource: Vec<DataSource>,
-    /// Whether it is meant.
+    /// Flags that check the submission: dry run, what-if and strict.
     #[command(flatten)]
     pub(crate) asking: DryRunFlags,
 }
 
-/// What runs, and with what.
+/// Specification of a workload: its image, command and resources.
 #[derive(Debug, Args)]
 pub(crate) struct What {
     /// Container image
@@ -130,16 +130,16 @@ pub(crate) struct What {
     /// Priority inside the project: very-low, low, medium-low, medium, medium-high, high, very-high
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(priorities))]
     pub(crate) priority: Option<String>,
-    /// Whether it may be preempted
+    /// Preemptibility
     #[arg(long, value_enum, value_name = "WHETHER")]
     pub(crate) preemptibility: Option<Preemptibility>,
     /// Allow preemption (older spelling)
     #[arg(long, hide = true, conflicts_with = "preemptibility")]
     pub(crate) preemptible: Option<bool>,
-    /// Where it may run.
+    /// Constraints on its nodes.
     #[command(flatten)]
     pub(crate) place: Place,
-    /// What is around it.
+    /// Flags for its pods.
     #[command(flatten)]
     pub(crate) around: pod_flags::V2,
     /// Label
@@ -153,27 +153,27 @@ pub(crate) struct What {
     pub(crate) words: Vec<String>,
 }
 
-/// What follows the end of a process, and who is at it until then.
+/// Policies for the end of a process, and its connection to this terminal.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Ending {
-    /// Who is at it.
+    /// Connection to this terminal.
     #[command(flatten)]
     pub(crate) console: Console,
-    /// How often it is started again after a failure [default: 6]
+    /// Maximum restarts after a failure [default: 6]
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) backoff_limit: Option<u32>,
-    /// What happens when the process ends
+    /// Restart policy, applied when the process ends
     #[arg(long, value_enum, value_name = "POLICY")]
     pub(crate) restart_policy: Option<RestartPolicy>,
     /// Delete it this long after its end, such as 2h
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub(crate) auto_deletion_time_after_completion: Option<u64>,
-    /// When it may start, and for how long it runs.
+    /// Its start and its run time.
     #[command(flatten)]
     pub(crate) timing: pod_flags::Timing,
 }
 
-/// What a GPU request counts.
+/// Type of a GPU request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GpuRequestType {
     /// A share of each device.
@@ -185,7 +185,7 @@ pub(crate) enum GpuRequestType {
     MigProfile,
 }
 
-/// What happens when the process ends.
+/// Restart policy, applied when the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "PascalCase")]
 pub(crate) enum RestartPolicy {
@@ -200,7 +200,7 @@ pub(crate) enum RestartPolicy {
     OnFailure,
 }
 
-/// Whether a workload may be evicted for others.
+/// Preemptibility of a workload: whether it may be evicted for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preemptibility {
     /// It may.

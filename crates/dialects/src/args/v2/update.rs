@@ -16,10 +16,10 @@ pub(crate) struct Change {
     /// Priority inside the project: very-low, low, medium-low, medium, medium-high, high, very-high
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(priorities))]
     pub(crate) priority: Option<String>,
-    /// Whether it may be preempted; non-preemptible only while it is suspended or pending
+    /// Preemptibility; non-preemptible only while it is suspended or pending
     #[arg(long, value_enum, value_name = "WHETHER")]
     pub(crate) preemptibility: Option<Preemptibility>,
-    /// How often it is started again after a failure
+    /// Maximum restarts after a failure
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) backoff_limit: Option<u32>,
     /// Most of each GPU that may be used while it is free, of one submitted with a share
