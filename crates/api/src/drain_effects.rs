@@ -29,6 +29,8 @@ pub(crate) struct Drain {
     node: String,
     /// The runs of pods on the node at that moment.
     runs: Vec<(Uuid, u32)>,
+    /// True if it is drained already, or gone.
+    is_drained: bool,
     lines: Vec<String>,
     losses: Vec<String>,
 }
@@ -54,8 +56,10 @@ impl Drain {
         let runs = runs_on(&view, node);
         let found = view.nodes.iter().find(|one| one.name == node);
         let node = node.to_owned();
-        let mut drain = Self { node, runs, lines: Vec::new(), losses: Vec::new() };
-        if found.is_none_or(|one| one.scheduling == Scheduling::Draining) {
+        let is_drained = found.is_none_or(|one| one.scheduling == Scheduling::Draining);
+        let (lines, losses) = (Vec::new(), Vec::new());
+        let mut drain = Self { node, runs, is_drained, lines, losses };
+        if is_drained {
             return Ok(drain);
         }
         let asked = read_steps(&[json!({"drain": [&*drain.node]})], Vec::new())?;
@@ -113,8 +117,9 @@ impl Drain {
     /// The effects, for a state in which the same runs are on the node.
     pub(crate) fn as_of(&self, view: &View) -> QuotaEffects {
         let mut losses = self.losses.clone();
-        if runs_on(view, &self.node) != self.runs {
-            losses.push(format!("other pods came to {} or left it meanwhile", self.node));
+        let has_come = |run: &(Uuid, u32)| !self.runs.contains(run);
+        if !self.is_drained && runs_on(view, &self.node).iter().any(has_come) {
+            losses.push(format!("other pods came to {} meanwhile", self.node));
         }
         QuotaEffects::new(self.lines.clone(), losses)
     }

@@ -23,7 +23,8 @@ fn unbound(now: &OrgUnit, change: &OrgChange) -> bool {
     } = change;
     let kept = now.pools.iter().all(|pool| {
         let before = if *replaces_shares { pool.usual } else { pool.share };
-        shares.get(&*pool.id).copied().unwrap_or_default().made_to(before) == pool.share
+        let given = shares.get(&*pool.id).copied().unwrap_or_default();
+        given.summed.is_none() && given.made_to(before) == pool.share
     });
     kept && rules.is_none_or(|new| new == now.rules)
         && node_types.as_ref().is_none_or(|new| *new == now.node_types)

@@ -2,7 +2,7 @@
 //! the command of each that would let a waiting workload start. Does not know about: how the effect
 //! is predicted.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use convert::FurtherAdvice;
 use http_kit::ApiError;
@@ -14,8 +14,12 @@ use crate::ApiState;
 use crate::routes::predicted;
 use crate::what_if::read_steps;
 
-/// Most changes that are tried out, each about as long as a decision.
-const TRIED_MAX: usize = 6;
+/// Most repairs of single GPUs, and of all of a node, that are tried out, each about as long as a
+/// decision.
+const SINGLE_MAX: usize = 4;
+const NODES_MAX: usize = 2;
+/// Maximum time for all of them: other reasons of a workload are of use without them.
+const WAIT: Duration = Duration::from_secs(5);
 
 /// GPUs of a node that are out of service.
 #[derive(Debug)]
@@ -27,49 +31,83 @@ struct Repair {
     simulated: bool,
 }
 
-/// Repairs that are tried out: of single GPUs, then of all of a node.
-fn candidates(view: &View) -> Vec<Repair> {
-    let repair = |node: &NodeView, gpus: Vec<u32>| {
+impl Repair {
+    fn of(node: &NodeView, gpus: Vec<u32>) -> Self {
         let fault = gpus.first().and_then(|gpu| node.gpu_faults.get(gpu));
         let fault = fault.map(|fault| format!(" ({} {fault})", fault.code().code));
         let (name, simulated) = (node.name.clone(), node.simulated);
-        Repair { node: name, gpus, fault: fault.unwrap_or_default(), simulated }
-    };
-    let mut all = Vec::new();
-    for node in &view.nodes {
-        all.extend(node.gpu_faults.keys().map(|gpu| repair(node, vec![*gpu])));
+        Self { node: name, gpus, fault: fault.unwrap_or_default(), simulated }
     }
-    for node in view.nodes.iter().filter(|node| node.gpu_faults.len() > 1) {
-        all.push(repair(node, node.gpu_faults.keys().copied().collect()));
+
+    fn all_of(node: &NodeView) -> Self {
+        Self::of(node, node.gpu_faults.keys().copied().collect())
     }
-    all.truncate(TRIED_MAX);
-    all
+}
+
+/// Repairs that may help.
+struct Candidates {
+    /// Of single GPUs, then of all of a node: each is tried by itself.
+    apart: Vec<Repair>,
+    /// Of all GPUs of all nodes, to be tried together.
+    together: Vec<Repair>,
+}
+
+impl Candidates {
+    fn of(view: &View) -> Self {
+        let nodes = || view.nodes.iter().filter(|node| !node.gpu_faults.is_empty());
+        let single = |node: &NodeView| {
+            let gpus = node.gpu_faults.keys();
+            gpus.map(|gpu| Repair::of(node, vec![*gpu])).collect::<Vec<_>>()
+        };
+        let mut apart: Vec<_> = nodes().flat_map(|node| single(node)).take(SINGLE_MAX).collect();
+        let several = nodes().filter(|node| node.gpu_faults.len() > 1).take(NODES_MAX);
+        apart.extend(several.map(|node| Repair::all_of(node)));
+        Self { apart, together: nodes().map(|node| Repair::all_of(node)).collect() }
+    }
 }
 
 /// Repairs after which a waiting workload would start: of single GPUs, else of all of a node, else
-/// of all.
+/// of all. There are none where they cannot be tried out in time.
 pub(crate) async fn repairs(
     state: &ApiState,
     may: bool,
-    view: Arc<View>,
-    workload: Arc<WorkloadView>,
+    view: &View,
+    workload: &WorkloadView,
+) -> Vec<FurtherAdvice> {
+    match tokio::time::timeout(WAIT, helpful(state, may, view, workload)).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(error)) => {
+            let why = &error.message;
+            tracing::warn!(workload = %workload.id, why, "no repair of a GPU was tried out");
+            Vec::new()
+        }
+        Err(_) => {
+            tracing::warn!(workload = %workload.id, "repairs of GPUs were not tried out in time");
+            Vec::new()
+        }
+    }
+}
+
+async fn helpful(
+    state: &ApiState,
+    may: bool,
+    view: &View,
+    workload: &WorkloadView,
 ) -> Result<Vec<FurtherAdvice>, ApiError> {
     if workload.spec.sets().all(|set| set.pod.gpu.counted().devices() == 0) {
         return Ok(Vec::new());
     }
+    let Candidates { apart, together } = Candidates::of(view);
     let mut found: Vec<FurtherAdvice> = Vec::new();
-    let all = candidates(&view);
-    for repair in &all {
+    for repair in apart {
         let is_known = found.iter().any(|one| one.node.as_ref() == Some(&repair.node));
         if is_known && repair.gpus.len() > 1 {
             continue;
         }
-        let repairs = std::slice::from_ref(repair);
-        found.extend(tried(state, &view, &workload, repairs, may).await?);
+        found.extend(tried(state, view, workload, &[repair], may).await?);
     }
-    if found.is_empty() && all.len() > 1 {
-        let single: Vec<_> = all.into_iter().filter(|repair| repair.gpus.len() == 1).collect();
-        found.extend(tried(state, &view, &workload, &single, may).await?);
+    if found.is_empty() && together.len() > 1 {
+        found.extend(tried(state, view, workload, &together, may).await?);
     }
     Ok(found)
 }

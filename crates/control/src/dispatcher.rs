@@ -287,7 +287,8 @@ impl Dispatcher {
         if self.isolates_plans && matches!(batch[..], [Message::Verdict(_)]) {
             return batch;
         }
-        while batch.len() < BATCH_MAX && !self.state.waits_for_decision() {
+        // A request that waits to begin a batch is not overtaken by later ones.
+        while batch.len() < BATCH_MAX && self.left.is_none() && !self.state.waits_for_decision() {
             let request = self.inbox.requests.try_recv().map(Message::Request);
             let next = request
                 .or_else(|_| self.observations.try_recv().map(Input::Run).map(Message::Input))
@@ -295,7 +296,6 @@ impl Dispatcher {
             match next {
                 Ok(Message::Request(request)) if request.check.is_some() => {
                     self.left = Some(Box::new(request));
-                    break;
                 }
                 Ok(next) => batch.push(next),
                 Err(_) => break,

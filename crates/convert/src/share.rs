@@ -44,6 +44,18 @@ impl Entry {
         format!("resources[{}].{name}", self.0)
     }
 
+    /// True if the quota of a resource is to be the sum of those of the projects, and not set.
+    fn sums(&self, name: &str, of: Option<(Option<bool>, bool)>) -> Result<bool, ApiError> {
+        match of {
+            Some((Some(true), true)) => Err(ApiError::field(
+                &self.field(&format!("{name}.deservedFromProjects")),
+                "is for a quota that is not set; leave out `deserved`",
+            )),
+            Some((Some(true), false)) => Ok(true),
+            _ => Ok(false),
+        }
+    }
+
     fn change(&self, resource: &ShareRequest) -> Result<ShareChange, ApiError> {
         let mut change = ShareChange { rank: self.rank(resource)?, ..ShareChange::default() };
         if let Some(gpu) = &resource.gpu {
@@ -59,11 +71,14 @@ impl Entry {
             let weight = gpu.over_quota_weight.as_ref();
             change.over_quota_weight = self.whole("gpu.overQuotaWeight", weight)?;
         }
-        let sums = |of: Option<bool>| of == Some(true);
+        let ShareRequest { gpu, cpu, memory, .. } = resource;
+        let gpu = gpu.as_ref().map(|of| (of.deserved_from_projects, of.deserved.is_some()));
+        let cpu = cpu.as_ref().map(|of| (of.deserved_from_projects, of.deserved.is_some()));
+        let memory = memory.as_ref().map(|of| (of.deserved_from_projects, of.deserved.is_some()));
         change.summed = SummedQuotas {
-            gpu: resource.gpu.as_ref().is_some_and(|gpu| sums(gpu.deserved_from_projects)),
-            cpu: resource.cpu.as_ref().is_some_and(|cpu| sums(cpu.deserved_from_projects)),
-            memory: resource.memory.as_ref().is_some_and(|own| sums(own.deserved_from_projects)),
+            gpu: self.sums("gpu", gpu)?,
+            cpu: self.sums("cpu", cpu)?,
+            memory: self.sums("memory", memory)?,
         };
         if let Some(cpu) = &resource.cpu {
             change.cpu_quota_millis = self.scaled("cpu.deserved", cpu.deserved.as_ref(), 1)?;

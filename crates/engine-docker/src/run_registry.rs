@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use engine::{
     KeyedLock, ListedRun, Observation, Observations, RunEvent, RunKey, RunPlace, RunState,
 };
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
 /// The registered runs.
@@ -115,6 +116,19 @@ impl RunRegistry {
         }
         known.state = state.clone();
         self.observations.report(Observation::new(key, state));
+    }
+
+    /// A stream of observations from now on. It begins with the preparations in progress, which
+    /// the list of runs does not have.
+    pub(crate) fn stream(&self) -> mpsc::UnboundedReceiver<Observation> {
+        let stream = self.observations.stream();
+        for (key, known) in open(&self.runs).iter() {
+            let event = known.preparation.clone().filter(|_| known.state == RunState::Starting);
+            event.into_iter().for_each(|event| {
+                self.observations.report(Observation::new(*key, event));
+            });
+        }
+        stream
     }
 
     /// Reports the preparation of a registered run, unless its process has started or it was

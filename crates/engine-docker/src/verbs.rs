@@ -131,7 +131,7 @@ impl Engine for DockerEngine {
     }
 
     fn observations(&self) -> mpsc::UnboundedReceiver<Observation> {
-        self.shared.runs.observations.stream()
+        self.shared.runs.stream()
     }
 
     async fn bytes_before(&self, _key: RunKey, range: &LogRange) -> Result<Option<u64>, Error> {

@@ -18,7 +18,7 @@ impl Observations {
     }
 
     /// Reports an observation. Without a listener it is dropped: the next one begins with
-    /// [`Engine::list`](crate::Engine::list), which has it.
+    /// [`Engine::list`](crate::Engine::list), which has the states of all runs.
     pub fn report(&self, seen: Observation) {
         if let Some(listener) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             let _no_listener = listener.send(seen);

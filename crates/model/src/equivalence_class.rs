@@ -67,7 +67,6 @@ impl EquivalenceClass {
     }
 
     /// The class of a workload.
-    /// The class of a workload.
     #[must_use]
     pub fn of(cluster: &Cluster, id: WorkloadId) -> Self {
         let workload = &cluster.workloads()[id];

@@ -43,7 +43,8 @@ impl Lag {
     /// that all are behind for equally long if some GPUs cannot be used.
     #[must_use]
     pub fn behind_ms(&self, now: Instant, fair_millis: u64) -> i64 {
-        self.at(now).div_euclid(i64::try_from(fair_millis.max(1)).unwrap_or(i64::MAX))
+        let fair_millis = i64::try_from(fair_millis).unwrap_or(i64::MAX);
+        self.at(now).checked_div_euclid(fair_millis).unwrap_or(0)
     }
 
     /// The lag from `now` on, with another share or other holdings; `None` if both are unchanged.

@@ -178,10 +178,23 @@ impl Workload {
         if grows { self.spec.priority_of_spare() } else { self.spec.priority }
     }
 
-    /// True if it is a gang that lost pods. If one has succeeded, the others may be few: they are
-    /// about to end, too.
+    /// True if it is a gang that lost pods.
     pub(crate) fn is_partial(&self) -> bool {
-        self.placed > 0 && self.succeeded == 0 && !self.enough(|set| self.pod_sets[set].placed)
+        self.placed > 0 && !self.enough(|set| self.counts_as_placed(set))
+    }
+
+    /// Number of pods of a set that count as placed for the minimum of its gang. If one of the gang
+    /// has succeeded, the others may be few: they are about to end, too. The gang of a set is its
+    /// group, or the workload.
+    #[must_use]
+    pub fn counts_as_placed(&self, set: usize) -> u32 {
+        let (spec, placed) = (&self.spec.pod_sets[set], self.pod_sets[set].placed);
+        let may_be_few = match spec.group {
+            None => self.succeeded > 0,
+            Some(_) if self.succeeded == 0 => false,
+            Some(_) => self.sets().any(|(of, own)| of.group == spec.group && own.succeeded > 0),
+        };
+        if may_be_few { placed.max(spec.pods_min) } else { placed }
     }
 }
 

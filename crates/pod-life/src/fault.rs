@@ -38,8 +38,8 @@ impl Fault {
     #[must_use]
     pub fn reason(&self) -> ReasonView {
         let (code, message) = match &self.cause {
-            FaultCause::ImagePull(PullFailure { why, tries, .. }) => {
-                let failed = times(*tries);
+            FaultCause::ImagePull(failure) => {
+                let (why, failed) = (&failure.why, failure.times());
                 (IMAGE_PULL, format!("{why}; the pull is retried (failed {failed})"))
             }
             FaultCause::NotStarted(why) => (NOT_STARTED, why.clone()),
@@ -47,9 +47,4 @@ impl Fault {
         };
         ReasonView { code: code.code.into(), message: message.into(), at: self.since }
     }
-}
-
-/// A number of tries, in words.
-fn times(tries: u32) -> String {
-    if tries == 1 { "once".to_owned() } else { format!("{tries} times") }
 }

@@ -135,14 +135,16 @@ impl Life {
     }
 
     fn stops(&self, at: Instant) -> Step {
-        let stopping = |since, given_up| {
-            To(Self::Stopping { asked_at: Some(at), since, given_up }, Some(Effect::Stop))
+        let stopping = |since| {
+            let (asked_at, given_up) = (Some(at), false);
+            To(Self::Stopping { asked_at, since, given_up }, Some(Effect::Stop))
         };
         match self {
             Self::Assembling | Self::Paused { .. } => To(Self::waiting(), Some(Effect::Vacate)),
-            Self::Starting { .. } => stopping(None, false),
-            Self::Running { since, .. } => stopping(Some(*since), false),
-            Self::Stopping { since, given_up, .. } => stopping(*since, *given_up),
+            Self::Starting { .. } => stopping(None),
+            Self::Running { since, .. } => stopping(Some(*since)),
+            // The first request counts.
+            Self::Stopping { .. } => To(self.clone(), Some(Effect::Stop)),
             Self::Waiting { .. } | Self::Ended(_) => Ignored(NO_PLACE),
             Self::Exited { .. } => Impossible,
         }

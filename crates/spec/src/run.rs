@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 use units::Instant;
 use uuid::Uuid;
@@ -320,6 +320,14 @@ pub struct PullFailure {
     pub again_in_ms: u64,
 }
 
+impl PullFailure {
+    /// Number of failed pulls, in words.
+    #[must_use]
+    pub fn times(&self) -> String {
+        if self.tries == 1 { "once".to_owned() } else { format!("{} times", self.tries) }
+    }
+}
+
 /// News of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -384,10 +392,19 @@ pub struct ListedRun {
     /// Key of the run.
     pub key: RunKey,
     /// Its state.
+    #[serde(deserialize_with = "listed_state")]
     pub state: RunState,
     /// Its place; `None` where it is not known, or the run has ended.
     #[serde(default)]
     pub place: Option<RunPlace>,
+}
+
+/// Recordings of earlier versions list some events of starting runs as their states.
+fn listed_state<'de, D: Deserializer<'de>>(from: D) -> Result<RunState, D::Error> {
+    Ok(match RunNews::deserialize(from)? {
+        RunNews::State(state) => state,
+        RunNews::Event(_) => RunState::Starting,
+    })
 }
 
 /// The [`Limits`] of a run that an engine enforces. A limit that it cannot enforce does not stop
@@ -437,4 +454,28 @@ pub struct ForeignProcess {
     pub user: String,
     /// Memory of the GPU that it holds, in bytes.
     pub memory_bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_are_read_as_earlier_versions_wrote_them() {
+        let key = RunKey { pod: Uuid::nil(), generation: 1 };
+        let read = |state: &str| {
+            let text = format!("{{\"key\": {}, \"state\": {state}}}", serde_json::json!(key));
+            let seen: Observation = serde_json::from_str(&text).expect("an observation");
+            let listed: ListedRun = serde_json::from_str(&text).expect("a listed run");
+            (seen.news, listed.state)
+        };
+        let failure = PullFailure { why: "no such image".to_owned(), tries: 2, again_in_ms: 400 };
+        let json = serde_json::json!({"PullFailed": failure}).to_string();
+        assert_eq!(read(&json), (RunEvent::PullFailed(failure).into(), RunState::Starting));
+        assert_eq!(read("{\"Struck\": 3}").0, RunEvent::Struck(3).into());
+        assert_eq!(read("\"Starting\"").0, RunState::Starting.into());
+        let runs = RunState::Running { pid: Some(7), started_at: Instant(5) };
+        let json = serde_json::to_string(&runs).expect("text");
+        assert_eq!(read(&json), (runs.clone().into(), runs));
+    }
 }

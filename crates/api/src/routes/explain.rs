@@ -110,7 +110,7 @@ pub(super) async fn explain(
     let further = match &found {
         Some(_) => {
             let may = caller.may(Action::Update, Resource::Nodes, Scope::Tenant);
-            repairs(&state, may, view.clone(), workload.clone()).await?
+            repairs(&state, may, &view, &workload).await
         }
         None => Vec::new(),
     };

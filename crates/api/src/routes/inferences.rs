@@ -109,7 +109,10 @@ async fn update(
     let stays = |settled: &WorkloadSpec| {
         let mut settled = settled.clone();
         agree_to(&mut settled, kept);
-        view.phase != Phase::Failed && view.spec.rescaled(&settled).is_some()
+        let most = settled.serving.as_ref().map_or(0, |serving| serving.scaling.replicas_max);
+        // A revision of an earlier version has room for its former maximum only.
+        let has_room = view.spec.pods.pods >= most;
+        has_room && view.phase != Phase::Failed && view.spec.rescaled(&settled).is_some()
     };
     let changes = recreate || !settled.as_ref().is_some_and(stays);
     agree_to(&mut spec, if changes { recreate } else { kept });

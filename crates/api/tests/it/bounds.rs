@@ -25,6 +25,7 @@ async fn quotas_and_time_limits_are_changed_from_one_level_up() {
     let department = "/api/v1/org-unit/departments/1";
     let shares = |path: &str| format!("{path}/resources");
     let more = json!([{"gpu": {"deserved": 3}}]);
+    let summed = json!([{"gpu": {"deservedFromProjects": true}}]);
     let timed: Value =
         json!({"resources": [{}], "schedulingRules": {"trainingJobTimeLimitSeconds": 60}});
     let described = json!({"resources": [{"gpu": {"deserved": 2}}], "description": "ours"});
@@ -35,6 +36,7 @@ async fn quotas_and_time_limits_are_changed_from_one_level_up() {
         ("its defaults", "PUT", shares(project), json!([{}]), [false, false, true, true]),
         ("its time", "PUT", project.to_owned(), timed, [false, false, true, true]),
         ("a department's quota", "PATCH", shares(department), more, [false, false, false, true]),
+        ("the sum for it", "PATCH", shares(department), summed, [false, false, false, true]),
     ] {
         for (at, token) in people.iter().enumerate() {
             let (status, said) = call(&server, token, (method, &path), &body).await;

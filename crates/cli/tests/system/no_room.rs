@@ -39,7 +39,7 @@ fn of_all_runs_that_share_a_disk_the_one_that_fills_it_is_killed() {
     is_killed(&sandbox, "while head -c 1000000 /dev/zero >> big; do sleep 0.02; done");
     sandbox.await_status("runai list jobs", "fill", "Failed");
     sandbox.await_status("runai list jobs", "good", "Running");
-    sandbox.await_text("elastane status", "is almost full: ");
+    sandbox.await_text("elastane status", "is almost full:");
     sandbox.await_text("runai list jobs", "are kept for the server");
     let (_, metrics) = sandbox.get("/metrics").expect("an answer");
     assert!(metrics.contains("\nelastane_disk_full{} 1.0\n"), "{metrics}");

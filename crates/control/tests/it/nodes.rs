@@ -102,6 +102,21 @@ async fn a_gang_restarts_whole_when_a_node_of_it_goes() {
 }
 
 #[tokio::test]
+async fn pods_of_a_gang_leave_a_tainted_node_together() {
+    let w = World::new(nodes(2, 2), &[4]).await;
+    w.submit(1, distributed("gang", 1)).await;
+    w.phase("gang", Phase::Running).await;
+    let tainted = w.get("gang").unwrap().pods[0].node_name.clone().unwrap();
+    w.taint(&tainted, Effect::NoExecute).await;
+    let left = move |view: &View| {
+        let mut pods = view.workloads.values().flat_map(|one| &one.pods);
+        pods.all(|pod| pod.node_name.as_ref().is_some_and(|node| *node != tainted))
+    };
+    w.until("it has left", left).await;
+    w.phase("gang", Phase::Running).await;
+}
+
+#[tokio::test]
 async fn an_elastic_workload_goes_on_without_the_node() {
     let w = World::new(nodes(2, 2), &[4]).await;
     let flex = WorkloadSpec { more: Vec::new(), ..elastic("flex", 2) };

@@ -136,6 +136,36 @@ async fn a_group_keeps_its_other_places_while_a_node_is_away_and_the_next_goes_o
 }
 
 #[tokio::test]
+async fn a_group_gives_up_its_places_after_a_minute_although_another_has_succeeded() {
+    let w = World::new(nodes(3, 2), &[7]).await;
+    let mut spec = groups("s", 2, true);
+    spec.sets_mut().for_each(|set| set.pod.restart = Restart::Never);
+    w.submit(1, spec).await;
+    w.becomes("s Running 6/6").await;
+    for run in until(&w, 0, &[1, 1, 1]).await {
+        w.engine.end(run.key, Exit::Code(0));
+    }
+    w.becomes("s Running 3/6").await;
+    for name in ["a", "b", "c"] {
+        w.submit(1, training(name, 1)).await;
+        w.phase(name, Phase::Running).await;
+    }
+    let lost = w.get("s").unwrap().pods[5].node_name.clone().unwrap();
+    w.handle.remove_node("admin", &lost).await.unwrap();
+    w.until("a place is kept", |view| {
+        let mut pods = view.workloads.values().flat_map(|one| &one.pods);
+        pods.any(|pod| pod.state == PodState::PlacesKept)
+    })
+    .await;
+    w.clock.advance_ms(61_000);
+    w.until("no place is kept", |view| {
+        let mut pods = view.workloads.values().flat_map(|one| &one.pods);
+        !pods.any(|pod| pod.state == PodState::PlacesKept)
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn others_take_a_group_and_it_comes_back_alone() {
     let w = World::new(nodes(1, 6), &[2, 4]).await;
     let id = w.submit(1, groups("s", 2, true)).await.id;

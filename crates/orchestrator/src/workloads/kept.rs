@@ -98,7 +98,9 @@ impl State {
         };
         let gang = workload.spec.gang_with(number);
         let others = gang.iter().filter(|&&other| other != number);
+        // A pod that a plan has just placed begins there with the others.
         let others = others.filter_map(|&other| workload.pods.get(other));
+        let others = others.filter(|pod| pod.life().holds_place());
         let others: Vec<_> = others.filter_map(|pod| Some((pod.number(), stays(pod)?))).collect();
         for (other, (model, place)) in others {
             if self.workloads.pod(id, other).is_some_and(Pod::is_idle) {

@@ -94,16 +94,20 @@ impl State {
 
     /// Stops these pods, with their grace period, unless they are being stopped.
     pub(crate) fn move_off(&mut self, pods: Vec<PodId>, code: Code, why: &str) {
-        for pod in pods {
-            let binding = &self.cluster.pods()[pod].binding;
-            if binding.releasing || binding.current.is_none() {
-                continue;
-            }
-            let Some((id, number)) = self.home_of(pod) else { continue };
+        let runs = |pod: &PodId| {
+            let binding = &self.cluster.pods()[*pod].binding;
+            binding.current.is_some() && !binding.releasing
+        };
+        let homes = pods.into_iter().filter(runs).filter_map(|pod| self.home_of(pod));
+        let homes: Vec<_> = homes.collect();
+        for &(id, number) in &homes {
             self.evicted(id, code.code, why.to_owned());
             let event = EventBuilder::new("Evicted", why).warning().pod(number).code(code.code);
             self.emit(id, event);
-            self.release_those(id, |pod| pod.index as usize == number);
+            self.release_those(id, |pod| pod.number() == number);
+        }
+        // Pods of one gang that leave together do not keep their places for each other.
+        for (id, number) in homes {
             self.hold_with(id, number);
             self.rewind_if_stopped(id);
         }

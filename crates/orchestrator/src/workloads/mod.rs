@@ -165,13 +165,9 @@ impl Workloads {
     pub(crate) fn is_in_step(&self) -> bool {
         let mut fresh = Self::default();
         self.all.values().for_each(|workload| fresh.insert(workload.clone()));
-        let waits = |(pod, at): (&Uuid, &Instant)| {
-            let home = self.home(*pod).and_then(|(id, number)| self.pod(id, number));
-            home.is_some_and(|pod| pod.life().restarts_at() == Some(*at))
-        };
         (&fresh.names, &fresh.homes, &fresh.by_model) == (&self.names, &self.homes, &self.by_model)
             && fresh.bytes == self.bytes
-            && self.restarting.iter().all(waits)
+            && fresh.restarting == self.restarting
             && self.classes.all_members().eq(fresh.classes.all_members())
             && self.holders.values().flatten().all(|id| self.all.contains_key(id))
     }

@@ -87,7 +87,7 @@ impl State {
         }
         let PullFailure { why, tries, again_in_ms } = failure;
         let seconds = again_in_ms.div_ceil(1000);
-        let failed = if *tries == 1 { "once".to_owned() } else { format!("{tries} times") };
+        let failed = failure.times();
         let message = format!("{why}; pulled again in {seconds} s (failed {failed})");
         // Event kinds of a kubelet: the error itself, then the back-off after it.
         let kind = if *tries == 1 { "ErrImagePull" } else { IMAGE_PULL.name };

@@ -208,6 +208,9 @@ impl State {
         let newest = self.workloads.revisions_of(head).rev().find(|w| w.is_live_revision());
         let replicas = serving.begin_with(newest.map_or(0, Workload::wanted));
         let rescaled = newest.and_then(|_| head.spec.rescaled(&spec));
+        if rescaled.as_ref() == Some(&*head.spec) {
+            return Ok(Subject::Workload(id));
+        }
         if rescaled.is_some_and(|rescaled| self.rescale(id, &rescaled)) {
             let (min, max) = (serving.scaling.replicas_min, serving.scaling.replicas_max);
             let message = format!("{by} changed its autoscaling; it has {min} to {max} replicas");

@@ -41,7 +41,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
 /// The pods of incomplete parts; all pods if the rest of the workload is incomplete without them.
 fn broken_pods(workload: &Workload) -> Vec<PodId> {
     let spec = &workload.spec;
-    let placed = |set: usize| workload.pod_sets[set].placed;
+    let placed = |set: usize| workload.counts_as_placed(set);
     let mut broken = Vec::new();
     let mut open = vec![None];
     while let Some(group) = open.pop() {
