@@ -496,3 +496,21 @@ async fn a_checked_change_is_checked_against_the_state_it_is_made_to() {
     assert_eq!(refused.unwrap_err().to_string(), "there is a `t` now");
     w.handle.update_project("ann", 1, change()).await.unwrap();
 }
+
+#[tokio::test]
+async fn checked_changes_that_queue_beside_observations_are_all_made() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    let key = w.engine.run_of("t").key;
+    let checked = w.handle.checked(|_| Ok(()));
+    let change = |number: u32| {
+        let description = Some(number.to_string());
+        w.engine.report(key, engine::RunState::Starting);
+        checked.update_project("ann", 1, OrgChange { description, ..OrgChange::default() })
+    };
+    for answer in futures_util::future::join_all((0..50).map(change)).await {
+        answer.unwrap();
+    }
+    assert_eq!(w.handle.view().projects[&1].unit.description, "49", "in their order");
+}
