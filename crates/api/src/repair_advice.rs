@@ -21,7 +21,7 @@ const NODES_MAX: usize = 2;
 /// Maximum time for all of them: other reasons of a workload are of use without them.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// GPUs of a node that are out of service.
+/// Repair of GPUs of a node.
 #[derive(Debug)]
 struct Repair {
     node: String,
@@ -46,9 +46,9 @@ impl Repair {
 
 /// Repairs that may help.
 struct Candidates {
-    /// Of single GPUs, then of all of a node: each is tried by itself.
+    /// Repairs of single GPUs, then of all GPUs of a node. Each is tried by itself.
     apart: Vec<Repair>,
-    /// Of all GPUs of all nodes, to be tried together.
+    /// Repairs of all nodes, which are tried together.
     together: Vec<Repair>,
 }
 

@@ -12,6 +12,10 @@ use client::Client;
 
 use super::share::{Share, given};
 
+/// Refusal of a change after which a project has a smaller quota than it holds.
+const SMALLER: &str =
+    "not changed: quotas would be smaller than what is held; add --yes to change it";
+
 /// Prints the effects of a change of node pools; refuses it if a quota would be below the
 /// allocation of its project, without `--yes`.
 pub(super) async fn show_effects(
@@ -21,7 +25,7 @@ pub(super) async fn show_effects(
 ) -> Result<(), Error> {
     let effects = client.quota_effects(change).await?;
     print(&effects)?;
-    agreed(&effects, yes)
+    agreed(&effects, yes, SMALLER)
 }
 
 /// Prints the effects of draining a node; refuses it if work would wait or be stopped for other
@@ -33,11 +37,7 @@ pub(super) async fn show_drain(
 ) -> Result<(), Error> {
     let effects = client.quota_effects(change).await?;
     print(&effects)?;
-    if effects.needs_force && !yes {
-        let why = "not drained: work would be stopped; add --yes to drain the node";
-        return Err(Error::Failed(why.to_owned()));
-    }
-    Ok(())
+    agreed(&effects, yes, "not drained: work would be stopped; add --yes to drain the node")
 }
 
 fn print(effects: &QuotaEffects) -> Result<(), Error> {
@@ -58,15 +58,15 @@ pub(super) async fn check_shares(
     if effects.needs_force {
         print(&effects)?;
     }
-    agreed(&effects, yes)
+    agreed(&effects, yes, SMALLER)
 }
 
-fn agreed(effects: &QuotaEffects, yes: bool) -> Result<(), Error> {
-    if effects.needs_force && !yes {
-        let why = "not changed: quotas would be smaller than what is held; add --yes to change it";
-        return Err(Error::Failed(why.to_owned()));
+/// Refuses a change for this reason if it needs `--yes` and does not have it.
+fn agreed(effects: &QuotaEffects, yes: bool, refusal: &str) -> Result<(), Error> {
+    match effects.needs_force && !yes {
+        true => Err(Error::Failed(refusal.to_owned())),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// The given shares in the named node pool; `None` if none are given.

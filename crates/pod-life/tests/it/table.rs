@@ -8,7 +8,8 @@ use pod_life::{Effect, Ended, Input, Life, Step};
 
 use crate::samples::{inputs, states};
 
-/// Name of a state in the table; one that was given up while its run stops is told apart.
+/// Name of a state in the table. Stopping has two, because a pod that was given up has failed
+/// however its run ends.
 fn state_name(life: &Life) -> String {
     let given_up = matches!(life, Life::Stopping { given_up: true, .. });
     format!("{}{}", life.name(), if given_up { " (given up)" } else { "" })
