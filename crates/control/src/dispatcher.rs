@@ -202,8 +202,7 @@ impl Dispatcher {
                 self.executor.retire().await;
                 return Err(given_up(&self.store));
             }
-            let due = if self.stale { None } else { self.state.due() };
-            let timer = timer(&self.clock, due, self.stale);
+            let timer = timer(&self.clock, self.state.due(), self.stale);
             let takes = self.stale || !self.state.waits_for_decision();
             let first = tokio::select! {
                 () = &mut shutdown => {
@@ -234,6 +233,7 @@ impl Dispatcher {
                     Message::Input(Input::Gpus(self.inbox.gpus.borrow_and_update().clone()))
                 }
                 () = timer => Message::Due,
+                () = self.recorder.base_due() => continue,
                 () = quiet(), if takes && !self.stale && self.wants_base() => {
                     self.stale = true;
                     self.rebuild(Vec::new()).await;

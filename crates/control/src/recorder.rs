@@ -48,6 +48,11 @@ impl Recorder {
         self.writer.wants_base(workloads)
     }
 
+    /// Returns when [`wants_base`](Self::wants_base) may have become true.
+    pub(crate) async fn base_due(&self) {
+        self.writer.base_due().await;
+    }
+
     /// Builds a state.
     pub(crate) fn build(
         &mut self,

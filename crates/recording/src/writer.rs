@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use orchestrator::{Input, Moment};
 use serde::Serialize as _;
+use tokio::sync::Notify;
 use units::Instant;
 
 use crate::line::{Base, Batch, Head, RELEASE, SegmentLine, Sum, VERSION, write};
@@ -54,6 +55,10 @@ struct Progress {
     is_full: AtomicBool,
     /// Recording has ended until the next start of the server.
     is_off: AtomicBool,
+    /// A message was dropped: batches are of no use before a new base.
+    has_gap: AtomicBool,
+    /// Wakes the dispatcher when a base became due: it may have no other event.
+    base_due: Notify,
 }
 
 impl Progress {
@@ -78,8 +83,6 @@ pub struct Writer {
     bytes_max: u64,
     thread: Option<JoinHandle<()>>,
     progress: Arc<Progress>,
-    /// A message was dropped: batches are of no use before a new base.
-    has_gap: bool,
 }
 
 impl Writer {
@@ -101,7 +104,7 @@ impl Writer {
         };
         let name = "recording".to_owned();
         let thread = std::thread::Builder::new().name(name).spawn(move || thread.run(&from))?;
-        Ok(Self { to: Some(to), bytes_max, thread: Some(thread), progress, has_gap: false })
+        Ok(Self { to: Some(to), bytes_max, thread: Some(thread), progress })
     }
 
     /// `true` if the recording goes on.
@@ -114,7 +117,7 @@ impl Writer {
     /// last base.
     #[must_use]
     pub fn takes_batches(&self) -> bool {
-        self.is_on() && !self.has_gap
+        self.is_on() && !self.progress.has_gap.load(Ordering::Relaxed)
     }
 
     /// `true` if the recording needs a new base, or profits from one, for a state of `workloads`
@@ -123,7 +126,8 @@ impl Writer {
     #[must_use]
     pub fn wants_base(&self, workloads: usize) -> bool {
         let is_idle = || self.progress.waiting.load(Ordering::Relaxed) == 0;
-        let wants = self.progress.is_full.load(Ordering::Relaxed) || self.has_gap && is_idle();
+        let has_gap = self.progress.has_gap.load(Ordering::Relaxed);
+        let wants = self.progress.is_full.load(Ordering::Relaxed) || has_gap && is_idle();
         if !wants || !self.is_on() {
             return false;
         }
@@ -134,9 +138,14 @@ impl Writer {
         needs <= max
     }
 
+    /// Returns when [`wants_base`](Self::wants_base) may have become true.
+    pub async fn base_due(&self) {
+        self.progress.base_due.notified().await;
+    }
+
     /// Begins a segment for a state that was built.
     pub fn begin(&mut self, base: Box<Base>) {
-        let after_gap = std::mem::take(&mut self.has_gap);
+        let after_gap = self.progress.has_gap.swap(false, Ordering::Relaxed);
         self.progress.is_full.store(false, Ordering::Relaxed);
         self.send(Message::Begin(base, after_gap));
     }
@@ -153,7 +162,7 @@ impl Writer {
         self.progress.waiting.fetch_add(1, Ordering::Relaxed);
         if to.try_send(message).is_err() {
             self.progress.waiting.fetch_sub(1, Ordering::Relaxed);
-            self.has_gap = true;
+            self.progress.has_gap.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -192,7 +201,10 @@ impl Thread {
             self.is_writing = false;
             self.progress.end(&format!("it cannot be written: {error}"));
         }
-        self.progress.waiting.fetch_sub(1, Ordering::Relaxed);
+        let is_idle = self.progress.waiting.fetch_sub(1, Ordering::Relaxed) == 1;
+        if is_idle && self.progress.has_gap.load(Ordering::Relaxed) {
+            self.progress.base_due.notify_one();
+        }
     }
 
     fn write(&mut self, message: Message) -> io::Result<()> {
@@ -259,6 +271,7 @@ impl Thread {
         if !self.is_writing || bytes > enough.min(self.bytes_max / 2) && bytes > self.base_bytes * 2
         {
             self.progress.is_full.store(true, Ordering::Relaxed);
+            self.progress.base_due.notify_one();
         }
         Ok(())
     }
@@ -343,7 +356,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut writer = Writer::start(dir.path(), 1 << 20).unwrap();
         writer.begin(base());
-        writer.has_gap = true;
+        writer.progress.has_gap.store(true, Ordering::Relaxed);
         writer.begin(base());
         drop(writer);
         let mut file = Vec::new();
