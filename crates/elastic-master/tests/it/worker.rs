@@ -110,6 +110,8 @@ pub(crate) struct Habits {
     pub leader_after_ms: u64,
     /// Pushes after which it waits for a signal; 0 for never.
     pub pauses_after: u64,
+    /// Computes the gradients of its first step until a signal.
+    pub computes_long: bool,
     /// Pushes after which it vanishes without leaving; 0 for never.
     pub vanishes_after: u64,
 }
@@ -251,6 +253,9 @@ impl Worker {
         loop {
             let (version, variables) = self.pull(task.model_generation, true).await?;
             tokio::time::sleep(Duration::from_millis(self.habits.step_ms)).await;
+            if self.habits.computes_long && self.sequence == 1 {
+                let _gone = self.signal.wait_for(|signal| *signal != Signal::Go).await;
+            }
             let gradients = self.gradients(&variables, &records);
             let ids: Vec<u64> = records.clone().map(mark).collect();
             self.pull_rows(task.model_generation, &ids).await?;
