@@ -10,12 +10,24 @@ pub struct Error {
     pub code: u16,
     /// One sentence: the field, what is wrong with it and what is allowed.
     pub message: String,
-    /// More, for those who look.
+    /// Further information.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
+    /// The value of the request that is wrong, where the refusal is about one.
+    #[serde(default, rename = "fieldFault", skip_serializing_if = "Option::is_none")]
+    pub field_fault: Option<FieldFault>,
     /// `true` where a value of the request names an object that does not exist.
     #[serde(default, rename = "unknownName", skip_serializing_if = "Option::is_none")]
     pub unknown_name: Option<bool>,
+}
+
+/// A wrong value of a request, as values beside the sentence of an [`Error`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FieldFault {
+    /// Path of the value, such as `spec.compute.gpuDevicesRequest`.
+    pub field: String,
+    /// Description of the fault and of allowed values, without the path.
+    pub message: String,
 }
 
 /// Outcome of a request whose answer shows no object, in the published form.

@@ -84,7 +84,7 @@ pub use elastane_ext::{
     OutageKind, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket,
     TicketRequest, Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
 };
-pub use error::{Error, HttpResponse};
+pub use error::{Error, FieldFault, HttpResponse};
 pub use fraction_limit::FractionLimit;
 pub use grid_row::{RowWhy, ServerRow, SharedReason, SharedWhy, WorkloadGridRow};
 pub use identity::{

@@ -65,7 +65,9 @@ fn estimate(stored: StoredState, view: &View, id: Uuid) -> Result<StartEstimate,
     let mut open = Vec::new();
     for workload in view.workloads.values().filter(|workload| workload.model.is_some()) {
         let taken = history.run_ms(view, workload, now);
-        said.count(&taken);
+        if workload.id != id {
+            said.count(&taken);
+        }
         soonest.insert(workload.id, taken.short_ms);
         match taken.long_ms {
             Some(ms) => {

@@ -9,6 +9,7 @@
 //! is decided, stored or run. The published routes lie under `/api/v1`, our own under
 //! `/elastane/v1`.
 
+mod advice_rights;
 mod archived;
 mod drain_effects;
 mod forecast;

@@ -77,7 +77,7 @@ pub(crate) async fn repairs(
     match tokio::time::timeout(WAIT, helpful(state, may, view, workload)).await {
         Ok(Ok(found)) => found,
         Ok(Err(error)) => {
-            let why = &error.message;
+            let why = &error.message();
             tracing::warn!(workload = %workload.id, why, "no repair of a GPU was tried out");
             Vec::new()
         }

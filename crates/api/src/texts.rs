@@ -28,9 +28,8 @@ fn of_control() -> Vec<Error> {
 }
 
 fn shown(fault: &ApiError) -> String {
-    let ApiError { status, message, details, .. } = fault;
-    let details = details.as_ref().map(|details| format!(" ({details})")).unwrap_or_default();
-    format!("{} {message}{details}", status.as_u16())
+    let details = fault.details.as_ref().map(|details| format!(" ({details})"));
+    format!("{} {}{}", fault.status.as_u16(), fault.message(), details.unwrap_or_default())
 }
 
 fn faults() -> String {

@@ -14,6 +14,7 @@ use sim::what_if::{Asked, what_if};
 use spec::{PodSet, PodSpec, WorkloadKind, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
+use view::View;
 
 /// Most steps, pods and nodes of a question; a scenario of one's own may have more.
 const STEPS_MAX: usize = 100;
@@ -43,7 +44,7 @@ pub fn workload_asked_for(
     };
     let asker = convert::Submitter::anonymous("what-if");
     let asked = convert::command(kind, request, asker);
-    asked.map(|(_, spec)| spec).map_err(|fault| fault.message)
+    asked.map(|(_, spec)| spec).map_err(|fault| fault.message())
 }
 
 /// A specification as a workload of a scenario.
@@ -181,8 +182,13 @@ pub(crate) fn play(
     Ok((as_of, what_if(stored, asked, EXPLAINED_MAX)?))
 }
 
-/// A prediction as the wire shows it.
-pub(crate) fn shown(as_of: Instant, came: &sim::what_if::WouldHappen) -> WouldHappen {
+/// A prediction as the wire shows it, with advice for a caller with these rights.
+pub(crate) fn shown(
+    as_of: Instant,
+    came: &sim::what_if::WouldHappen,
+    view: &View,
+    may: &convert::May<'_>,
+) -> WouldHappen {
     let pods = came.tasks.iter().map(|task| PodFate {
         project_name: task.project.clone(),
         workload_name: task.workload.clone(),
@@ -198,22 +204,23 @@ pub(crate) fn shown(as_of: Instant, came: &sim::what_if::WouldHappen) -> WouldHa
     WouldHappen {
         as_of: as_of.into(),
         pods: pods.collect(),
-        waiting: came.waiting.iter().map(would_wait).collect(),
+        waiting: came.waiting.iter().map(|waiting| would_wait(waiting, view, may)).collect(),
         decisions: came.decisions.iter().map(would_do).collect(),
     }
 }
 
-fn would_wait(waiting: &sim::what_if::WouldWait) -> WouldWait {
+fn would_wait(waiting: &sim::what_if::WouldWait, view: &View, may: &convert::May<'_>) -> WouldWait {
     let reasons = waiting.reasons.iter().map(|reason| Search {
         code: reason.code.to_string(),
         message: reason.message.to_string(),
     });
+    let lines = |found| convert::lines_before_submission(found, view, waiting.at, may);
     let like = waiting.like.as_ref().map(|other| format!("It waits as {other} does."));
     WouldWait {
         project_name: waiting.project.clone(),
         workload_name: waiting.workload.clone(),
         reasons: reasons.collect(),
-        lines: like.into_iter().chain(waiting.lines.iter().cloned()).collect(),
+        lines: like.into_iter().chain(waiting.diagnosis.iter().flat_map(lines)).collect(),
     }
 }
 

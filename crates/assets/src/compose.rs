@@ -109,7 +109,7 @@ impl Sources<'_> {
             return Err(ApiError::field("templateId", why));
         }
         let values = item.body.values();
-        let values = values.map_err(|error| ApiError::field("templateId", error.message))?;
+        let values = values.map_err(|error| ApiError::field("templateId", error.message()))?;
         self.supported("templateId", &item.object, &values.spec)?;
         if let Some(master) = &values.master {
             self.supported("templateId: master", &item.object, master)?;
@@ -190,8 +190,8 @@ impl Sources<'_> {
     ) -> Result<(), ApiError> {
         match values.all_not_yet().first() {
             Some(later) => {
-                let what = format!("{field}: {later}, which `{}` sets,", object.name);
-                Err(ApiError::not_yet(what))
+                let what = format!("{later}, which `{}` sets,", object.name);
+                Err(ApiError::value_not_yet(field, what))
             }
             None => Ok(()),
         }

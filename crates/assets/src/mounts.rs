@@ -114,7 +114,7 @@ async fn may_see(
         "{asked} was not found or is not allowed; ask an administrator to make a data source of it, or \
          to start the server with --host-paths {asked}"
     );
-    Err(refused(StatusCode::FORBIDDEN, "spec.storage.hostPath", &why))
+    Err(forbidden("spec.storage.hostPath", &why))
 }
 
 /// The folder of the machine itself, or why it is refused. A file system may be long in answering;
@@ -142,11 +142,11 @@ fn may_have_export(
     }
     let why = "an export is mounted with the rights of the machine; name a data source that an \
                administrator made of it, or have the server started with --allow-privileged";
-    Err(refused(StatusCode::FORBIDDEN, "spec.storage.nfs", why))
+    Err(forbidden("spec.storage.nfs", why))
 }
 
-fn refused(status: StatusCode, field: &str, why: &str) -> ApiError {
-    ApiError { status, ..ApiError::field(field, why) }
+fn forbidden(field: &str, why: &str) -> ApiError {
+    ApiError { status: StatusCode::FORBIDDEN, ..ApiError::field(field, why) }
 }
 
 /// True if one of these assets is a data source that an administrator made of what is mounted.
@@ -221,14 +221,13 @@ pub fn must_exist(state: &Backend, project: u64, request: &Wire) -> Result<(), A
     for one in claims.filter(old) {
         // A volume without a name is refused where it is read.
         let Some(claim) = one.claim_name.as_deref() else { continue };
-        let mut all = view.objects.shelf(VOLUME).into_iter().flat_map(|shelf| shelf.values());
-        if !all.any(|there| there.scope == Scope::Project(project) && there.name == claim) {
-            let why = format!(
-                "volume {} was not found in the project; see GET \
-                 /elastane/v1/volumes, or leave existingPvc out to have it made",
-                units::shown(claim)
-            );
-            return Err(refused(StatusCode::NOT_FOUND, "spec.storage.pvc", &why));
+        let all = view.objects.shelf(VOLUME).into_iter().flat_map(|shelf| shelf.values());
+        let own = all.filter(|there| there.scope == Scope::Project(project));
+        let names: Vec<&str> = own.map(|there| &*there.name).collect();
+        if !names.contains(&claim) {
+            let unknown = ApiError::unknown_name("spec.storage.pvc", "volume", claim, names);
+            let why = format!("{} (`--new-pvc`, or no `existingPvc`, creates it)", unknown.why);
+            return Err(ApiError { status: StatusCode::NOT_FOUND, why, ..unknown });
         }
     }
     Ok(())

@@ -51,7 +51,7 @@ pub(super) fn text(
     match frame.text() {
         Ok(text) => text,
         Err(fault) => {
-            tracing::error!(key = ?entry.key, "a change is left out: {}", fault.message);
+            tracing::error!(key = ?entry.key, "a change is left out: {}", fault.message());
             None
         }
     }

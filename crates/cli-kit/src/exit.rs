@@ -167,7 +167,7 @@ mod tests {
         let server = [
             C::NotRunning { url: url() },
             C::Unreachable { url: url(), fault: fault() },
-            C::Api { code: 409, message: "MESSAGE".into(), details: Some("DETAILS".into()) },
+            C::Api { code: 409, message: fault(), details: Some(fault()), field_fault: None },
             not_logged_in(Credential::None),
             not_logged_in(Credential::Variable),
             not_logged_in(Credential::Login),
@@ -210,9 +210,9 @@ mod tests {
         let all = server.map(Error::Server).into_iter().chain(settings.map(Error::LocalFile));
         let text: String = all.map(|error| format!("{}: {error}\n", error.code())).collect();
         expect![[r#"
-            3: the elastane server is not running at http://gpu:7070; start it with `elastane up`
+            3: no server listens at http://gpu:7070; check the address (RUNAI_CP_URL, `runai config set --cp-url URL`), or ask whether the server runs
             3: http://gpu:7070 cannot be reached: FAULT
-            1: MESSAGE (DETAILS)
+            1: FAULT (FAULT)
             5: you are not logged in: `runai login user -u NAME` (at http://gpu:7070)
             5: RUNAI_TOKEN is not accepted: correct it, or `unset RUNAI_TOKEN` and `runai login user -u NAME` (at http://gpu:7070: MESSAGE)
             5: your login has ended: `runai login user -u NAME` (at http://gpu:7070: MESSAGE)

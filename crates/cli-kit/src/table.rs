@@ -7,36 +7,47 @@ const LINE_CHARS_MAX: usize = 80;
 /// A line of prose, broken if it is too long; further lines are indented by four more.
 #[must_use]
 pub fn wrapped(line: &str) -> String {
-    let indent = line.len() - line.trim_start().len();
-    let mut out = " ".repeat(indent);
-    let mut column = indent;
-    for (at, word) in line.split_whitespace().enumerate() {
-        let chars = width(word);
-        if at > 0 && column + 1 + chars > LINE_CHARS_MAX {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent + 4));
-            column = indent + 4;
-        } else if at > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += chars;
-    }
-    out
+    let text = line.trim_start();
+    let indent = line.len() - text.len();
+    let rooms = (LINE_CHARS_MAX.saturating_sub(indent), LINE_CHARS_MAX.saturating_sub(indent + 4));
+    let further = format!("\n{}", " ".repeat(indent + 4));
+    format!("{}{}", " ".repeat(indent), lines(text, rooms, LongWords::Kept).join(&further))
 }
 
 /// The lines of a text of this width; a longer word has a line of its own.
 #[must_use]
 pub fn filled(text: &str, columns: usize) -> Vec<String> {
+    lines(text, (columns, columns), LongWords::Kept)
+}
+
+/// Treatment of words that are longer than a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LongWords {
+    /// Whole, so that addresses and commands can be copied.
+    Kept,
+    /// Broken, so that columns stay aligned.
+    Broken,
+}
+
+/// A text in lines, broken between words; `first` and `further` are the characters of the first
+/// line and of each other.
+fn lines(text: &str, (first, further): (usize, usize), long: LongWords) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
+        let room = if lines.len() > 1 { further } else { first };
         match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(word) <= columns => {
+            Some(line) if width(line) + 1 + width(word) <= room => {
                 line.push(' ');
                 line.push_str(word);
             }
             _ => lines.push(word.to_owned()),
+        }
+        while long == LongWords::Broken
+            && let Some(line) = lines.last_mut()
+            && let Some((end, _)) = line.char_indices().nth(further)
+        {
+            let rest = line.split_off(end);
+            lines.push(rest);
         }
     }
     lines
@@ -73,7 +84,7 @@ impl Row {
         let Some(cell) = self.cells.get_mut(column).filter(|cell| width(cell) > room) else {
             return vec![self];
         };
-        let mut lines = lines_of(cell, room).into_iter();
+        let mut lines = lines(cell, (room, room), LongWords::Broken).into_iter();
         *cell = lines.next().unwrap_or_default();
         let further = |line| {
             let mut cells = vec![String::new(); column];
@@ -86,27 +97,6 @@ impl Row {
         }
         std::iter::once(self).chain(further).collect()
     }
-}
-
-/// A text in lines of at most this many characters, broken between words if possible.
-fn lines_of(text: &str, room: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() && width(&line) + 1 + width(word) > room {
-            lines.push(std::mem::take(&mut line));
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-        while let Some((end, _)) = line.char_indices().nth(room) {
-            let rest = line.split_off(end);
-            lines.push(std::mem::replace(&mut line, rest));
-        }
-    }
-    lines.push(line);
-    lines
 }
 
 impl Table {

@@ -71,12 +71,14 @@ pub fn find(
     state_dir: Option<&Path>,
     ca: Option<&Path>,
 ) -> Result<LocatedClient, Error> {
-    let file = state_dir.map(read_server_file).transpose()?.flatten();
     let given = token.map(ToOwned::to_owned);
+    // The file of another user's server is not read for an address that is given.
+    let file = state_dir.filter(|_| url.is_none()).map(read_server_file).transpose()?.flatten();
     match (url, file, state_dir) {
         (Some(url), _, dir) => {
             let local = listener::is_loopback(url);
-            let owner = dir.filter(|_| local && given.is_none()).map(owner).transpose()?.flatten();
+            let own = dir.filter(|dir| local && given.is_none() && is_readable(dir));
+            let owner = own.map(owner).transpose()?.flatten();
             // A request to another user's server has no token, and that server refuses it.
             match (dir, owner.filter(|owner| listener::is_of_user(url, *owner))) {
                 (Some(dir), Some(owner)) => {
@@ -103,6 +105,12 @@ pub fn find(
             Ok(LocatedClient { client: Client::new(DEFAULT_URL, given, ca)?, local: true })
         }
     }
+}
+
+/// False if this user may not search the folder.
+fn is_readable(state_dir: &Path) -> bool {
+    let found = fs::metadata(state_dir.join(TOKEN_FILE));
+    !found.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
 }
 
 /// The owner of the token file, or of the state directory if there is no token; `None` without
@@ -164,7 +172,14 @@ fn read_if_there(path: &Path) -> Result<Option<String>, Error> {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => {
-            Err(Error::StateFile { path: path.display().to_string(), fault: error.to_string() })
+            let fault = match error.kind() {
+                ErrorKind::PermissionDenied => format!(
+                    "{error}; it is the state directory of another user: `unset \
+                     ELASTANE_STATE_DIR`, and log in with `runai login user -u NAME`"
+                ),
+                _ => error.to_string(),
+            };
+            Err(Error::StateFile { path: path.display().to_string(), fault })
         }
     }
 }

@@ -70,7 +70,7 @@ pub struct Sent<'a> {
 #[derive(Debug, Error)]
 pub enum Error {
     /// There is no listener at the address.
-    #[error("the elastane server is not running at {url}; start it with `elastane up`")]
+    #[error("{}", not_running(url))]
     NotRunning {
         /// Address of the server.
         url: String,
@@ -84,7 +84,7 @@ pub enum Error {
         fault: String,
     },
     /// The server refused the request, with its own text.
-    #[error("{message}{}", details_suffix(message, details.as_deref()))]
+    #[error("{message}{}", details_suffix(details.as_deref()))]
     Api {
         /// HTTP status; 404 also if a value of the request names an object that does not exist.
         code: u16,
@@ -92,6 +92,8 @@ pub enum Error {
         message: String,
         /// Further details.
         details: Option<String>,
+        /// The wrong value of the request, where the refusal is about one.
+        field_fault: Option<api_types::FieldFault>,
     },
     /// The server requires another token.
     #[error("{}", credential.refused(url, message))]
@@ -191,21 +193,36 @@ impl Credential {
 }
 
 impl Error {
-    /// The field of the request that a refusal is about, and what is wrong with it.
+    /// A refusal with this status and text, about no field of the request.
     #[must_use]
-    pub fn field(&self) -> Option<(&str, &str)> {
-        let Self::Api { message, details, .. } = self else { return None };
-        let field = details.as_deref()?.strip_prefix("field: ")?;
-        Some((field, message.strip_prefix(field)?.strip_prefix(": ")?))
+    pub const fn refusal(code: u16, message: String) -> Self {
+        Self::Api { code, message, details: None, field_fault: None }
+    }
+
+    /// The wrong value of the request that a refusal is about.
+    #[must_use]
+    pub const fn field_fault(&self) -> Option<&api_types::FieldFault> {
+        match self {
+            Self::Api { field_fault, .. } => field_fault.as_ref(),
+            _ => None,
+        }
     }
 }
 
-/// The details in parentheses, unless the message begins with the field that they name.
-fn details_suffix(message: &str, details: Option<&str>) -> String {
-    let said = |details: &str| {
-        let field = details.strip_prefix("field: ");
-        field.and_then(|field| message.strip_prefix(field)).is_some_and(|why| why.starts_with(": "))
-    };
-    let details = details.filter(|details| !said(details));
+/// Text about an address without a listener.
+fn not_running(url: &str) -> String {
+    match listener::is_loopback(url) {
+        true => {
+            format!("the elastane server is not running at {url}; start it with `elastane up`")
+        }
+        false => format!(
+            "no server listens at {url}; check the address (RUNAI_CP_URL, `runai config set --cp-url \
+             URL`), or ask whether the server runs"
+        ),
+    }
+}
+
+/// The details in parentheses.
+fn details_suffix(details: Option<&str>) -> String {
     details.map(|details| format!(" ({details})")).unwrap_or_default()
 }

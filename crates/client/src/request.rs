@@ -161,7 +161,8 @@ impl Client {
             Some(said) => {
                 let missing = said.unknown_name == Some(true);
                 let code = if missing { StatusCode::NOT_FOUND } else { status }.as_u16();
-                Error::Api { code, message: said.message, details: said.details }
+                let api_types::Error { message, details, field_fault, .. } = said;
+                Error::Api { code, message, details, field_fault }
             }
             None => Error::Protocol { url: self.base.clone(), fault: format!("status {status}") },
         })

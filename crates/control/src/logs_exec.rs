@@ -167,12 +167,16 @@ impl Handle {
         let run = found.ok_or_else(|| Error::NotFound {
             what: "pod",
             name: pod.unwrap_or_default().to_owned(),
-            hint: format!("see `runai describe job {}`", workload.spec.name),
+            hint: format!(
+                "see `runai describe job {} -p {}`",
+                workload.spec.name, workload.project_name
+            ),
         })?;
         if run.generation == 0 {
-            let name = &workload.spec.name;
+            let (name, project) = (&workload.spec.name, &workload.project_name);
             return Err(Error::conflict(format!(
-                "workload `{name}` has not started yet; see why with `runai describe job {name}`"
+                "workload `{name}` has not started yet; `runai explain {name} -p {project}` shows \
+                 why"
             )));
         }
         Ok(run)

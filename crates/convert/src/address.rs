@@ -270,7 +270,7 @@ mod tests {
             ("p", "xn", "name: no host may begin with xn--"),
         ] {
             let error = label(project, name, 80).expect_err(name);
-            assert!(error.message.starts_with(why), "{}", error.message);
+            assert!(error.message().starts_with(why), "{}", error.message());
         }
         assert_eq!(label("p-23456", &long, 80).expect("fits").len(), 63);
     }

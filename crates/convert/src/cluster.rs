@@ -295,7 +295,7 @@ pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
         cpu_used_millis: view.used.cpu_millis,
         memory_bytes: view.capacity.memory_bytes,
         memory_used_bytes: view.used.memory_bytes,
-        fractions: has_gpus.then(|| fractions_on(view, context)),
+        fractions: has_gpus.then(|| fractions_of_node(view, context)),
     }
 }
 
@@ -303,6 +303,16 @@ pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
 pub(super) fn fractions_on(node: &NodeView, context: &Context) -> FractionLimit {
     let kept = context.fractions.of(node.simulated).in_pool(node.fractions);
     fraction_limit(&kept, node.time_slicing)
+}
+
+/// Enforcement of GPU fractions on a node, for any run there.
+fn fractions_of_node(node: &NodeView, context: &Context) -> FractionLimit {
+    let limit = fractions_on(node, context);
+    let has_limit = limit.enforcement != engine::Enforcement::None.name();
+    let only =
+        (node.simulated && has_limit).then_some(engine::FractionLimit::WITH_SIMULATED_DRIVER);
+    let all = limit.why.iter().map(String::as_str).chain(only).collect::<Vec<_>>();
+    FractionLimit { why: (!all.is_empty()).then(|| all.join("; ")), ..limit }
 }
 
 /// Enforcement of a share of a GPU on a node, with its guaranteed and maximum compute time.

@@ -9,8 +9,8 @@ use api_types::{
 };
 use reasons::diagnosis as found;
 use reasons::diagnosis::Change;
-use reasons::{QueueNumbers, WorkloadRef};
-use spec::GpuRequest;
+use reasons::{GATED, QueueNumbers, WorkloadRef};
+use spec::{GpuRequest, WorkloadKind};
 use units::{Instant, Kind};
 use uuid::Uuid;
 use view::codes::{IMAGE_PULL, NOT_READY, PLACES_KEPT, UPDATE_FAILED};
@@ -178,6 +178,26 @@ pub fn diagnosis(
     }
 }
 
+/// Lines of the diagnosis of a workload that was not submitted, for a caller with these rights: no
+/// command updates the workload.
+pub fn lines_before_submission(
+    found: &reasons::diagnosis::Diagnosis,
+    view: &View,
+    now: Instant,
+    may: &May<'_>,
+) -> Vec<String> {
+    let ids = Ids::new(found, view);
+    let how_to = |advice: &found::Advice| match advice.updates_workload() {
+        true => found::HowTo::default(),
+        false => {
+            // Another workload may have the name.
+            let find = |of: &WorkloadRef| ids.of(of).filter(|_| *of != advice.workload);
+            advice::how_to(advice, view, &find, may)
+        }
+    };
+    found.details_for(now, &how_to)
+}
+
 /// Ids of the workloads in a diagnosis, by project and name.
 struct Ids(BTreeMap<(String, String), Uuid>);
 
@@ -276,6 +296,9 @@ fn summary_stating(
     }
     match (view.phase, why) {
         (Phase::Pending | Phase::Resuming, Some(why)) => match next_start(view) {
+            None if why.code == GATED.code => {
+                format!("{name} waits: {}{}", reason(why), removal_of_gates(view))
+            }
             None => format!("{name} waits: {}", reason(why)),
             Some((at, pod)) => format!(
                 "{name} has failed ({}) and is started again in {} s at the earliest \
@@ -316,7 +339,10 @@ fn summary_stating(
             format!("{name} runs on {} with {gpus} and fewer pods than it asks for", nodes())
         }
         (Phase::Stopping, _) => format!("{name} is being suspended"),
-        (Phase::Stopped, _) => format!("{name} is suspended; resume it to queue it again"),
+        (Phase::Stopped, _) => format!(
+            "{name} is suspended; `runai resume {name} -p {}` queues it again",
+            view.project_name
+        ),
         (Phase::Deleting, _) => format!("{name} is being deleted"),
         (Phase::Completed, _) => format!("{name} has completed"),
         (Phase::Failed, _) => format!("{name} has {}", failure(view)),
@@ -337,8 +363,8 @@ fn of_inference(
         (Phase::Updating, why) => {
             let why = why.map_or_else(String::new, |why| format!(": {}", reason(why)));
             format!(
-                "{name} has replicas on {nodes}, of which those of the former revision serve until the \
-                 newest revision is ready; that is not ready yet{why}"
+                "{name} is being updated on {nodes}: the replicas of the former revision serve, and \
+                 the newest revision is not ready yet{why}"
             )
         }
         (Phase::Running | Phase::Degraded, Some(why)) if why.code == UPDATE_FAILED.code => {
@@ -367,6 +393,22 @@ fn waits_for_image(view: &WorkloadView, why: &str, nodes: &str, gpus: &str) -> S
         "{name} cannot start on {nodes}: {why}; it holds {gpus} until the image can be pulled: see \
          that its name is right and the registry can be reached, or end it by `runai delete {name} -p \
          {project}`"
+    )
+}
+
+/// The scheduling gates of a workload, and the command that removes them.
+fn removal_of_gates(view: &WorkloadView) -> String {
+    let (name, project) = (&view.spec.name, &view.project_name);
+    let gates = view.spec.gates.join(", ");
+    let noun = match view.spec.kind {
+        WorkloadKind::Training => "training",
+        WorkloadKind::Workspace => "workspace",
+        WorkloadKind::Inference => "inference",
+        // The command depends on its framework.
+        WorkloadKind::Distributed => return format!(": {gates}"),
+    };
+    format!(
+        ": {gates}; `runai {noun} update {name} -p {project} --scheduling-gate ''` removes all gates"
     )
 }
 

@@ -48,7 +48,7 @@ pub use compute::check_compute;
 pub use defaults::{CONFIG_MAP_MODE_DEFAULT, SECRET_MODE_DEFAULT, as_taken};
 pub use department::{department, department_creation, department_update};
 pub use event::{asset_history, history, kubernetes_event, live_event};
-pub use explain::{FurtherAdvice, diagnosis, explanation, fractions_kept};
+pub use explain::{FurtherAdvice, diagnosis, explanation, fractions_kept, lines_before_submission};
 pub use grid_row::{grid_row, shared_reason};
 pub use pod::{PodRow, pod};
 pub use pod_spec::words;
@@ -88,7 +88,7 @@ pub struct Context {
 
 /// Converts an error about a specification to one about a change.
 pub fn refusal(error: ApiError) -> orchestrator::Error {
-    orchestrator::Error::Invalid { field: "spec", message: error.message }
+    orchestrator::Error::Invalid { field: "spec", message: error.message() }
 }
 
 impl Context {

@@ -86,8 +86,8 @@ pub fn words(field: &str, text: Option<String>) -> Result<Option<Vec<String>>, A
 fn environment(variables: Vec<EnvironmentVariable>) -> Result<BTreeMap<String, String>, ApiError> {
     let kept = |one: &EnvironmentVariable| one.secret.is_some() || one.config_map.is_some();
     if let Some(at) = variables.iter().position(kept) {
-        let what = format!("spec.environmentVariables[{at}]: a value that is kept elsewhere");
-        return Err(ApiError::not_yet(what));
+        let field = format!("spec.environmentVariables[{at}]");
+        return Err(ApiError::value_not_yet(&field, "a value that is kept elsewhere"));
     }
     let pair = |variable: EnvironmentVariable| {
         let name = variable.name.unwrap_or_default();

@@ -23,12 +23,12 @@ fn check(asked: &NodepoolUpdateFields) -> Result<(), ApiError> {
     let optimization = asked.gpu_resource_optimization.as_ref();
     let on = |flag: Option<bool>| flag == Some(true);
     let refused = [
-        ("overProvisioningRatio above 1", asked.over_provisioning_ratio.is_some_and(|r| r != 1)),
+        ("overProvisioningRatio", asked.over_provisioning_ratio.is_some_and(|r| r != 1)),
         (
             "gpuNetworkAccelerationLabelKey",
             asks_for_something(&asked.gpu_network_acceleration_label_key),
         ),
-        ("gpuNetworkAccelerationDetection Use", detection == Some("Use")),
+        ("gpuNetworkAccelerationDetection", detection == Some("Use")),
         ("gpuResourceOptimization.swapEnabled", optimization.is_some_and(|o| on(o.swap_enabled))),
         (
             "gpuResourceOptimization.nodeLevelSchedulerEnabled",

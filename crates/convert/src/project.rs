@@ -31,7 +31,10 @@ pub fn creation(request: ProjectCreationRequest) -> Result<OrgChange, ApiError> 
     check_common(request.enforce_runai_scheduler)?;
     let own = namespace(&request.name);
     if request.requested_namespace.is_some_and(|asked| asked != own) {
-        return Err(ApiError::not_yet(format!("a requestedNamespace other than `{own}`")));
+        return Err(ApiError::value_not_yet(
+            "requestedNamespace",
+            format!("a namespace other than `{own}`"),
+        ));
     }
     Ok(OrgChange {
         name: Some(request.name),
@@ -67,7 +70,7 @@ pub fn parent(asked: Option<&str>, departments: &Departments) -> Result<u64, Api
 
 fn check_common(enforce: Option<bool>) -> Result<(), ApiError> {
     if enforce == Some(false) {
-        return Err(ApiError::not_yet("enforceRunaiScheduler false"));
+        return Err(ApiError::value_not_yet("enforceRunaiScheduler", "false"));
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(super) fn serving(spec: &Wire) -> Result<Serving, ApiError> {
         return Err(ApiError::field("spec.servingPort.container", why));
     };
     if port.protocol == Some(ServingPortProtocol::Grpc) {
-        return Err(ApiError::not_yet("spec.servingPort.protocol grpc"));
+        return Err(ApiError::value_not_yet("spec.servingPort.protocol", "grpc"));
     }
     let start_s = timing.initialization_timeout_seconds.or(scaling.initialization_timeout_seconds);
     let start = "spec.servingConfiguration.initializationTimeoutSeconds";
@@ -243,8 +243,7 @@ pub(super) fn audience(
     let field = |name: &str| format!("{at}.{name}");
     let by_list = !matches!(kind, Authorization::Public | Authorization::AuthenticatedUsers);
     if groups || kind == Authorization::AuthorizedGroups {
-        let what = field("authorizedGroups (there are no groups of users)");
-        return Err(ApiError::not_yet(what));
+        return Err(ApiError::value_not_yet(&field("authorizedGroups"), "a group of users"));
     }
     if !by_list && !users.is_empty() {
         let why = "goes with authorizationType authorizedUsers only; set that, or leave it out";
@@ -288,7 +287,7 @@ fn probe(wire: Probes, serving_port: u16) -> Result<Probe, ApiError> {
             return Err(ApiError::field(&field("handler.httpGet.host"), why));
         }
         if get.scheme.as_deref().is_some_and(|scheme| scheme != "HTTP") {
-            return Err(ApiError::not_yet(field("handler.httpGet.scheme HTTPS")));
+            return Err(ApiError::value_not_yet(&field("handler.httpGet.scheme"), "HTTPS"));
         }
     }
     let path = get.map(|get| get.path.unwrap_or_else(|| "/".to_owned()));

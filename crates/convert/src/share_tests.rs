@@ -111,7 +111,7 @@ fn senseless_shares_are_refused_by_name() {
         ),
         (json!([{"rank": "Best"}]), "resources[0].rank: `Best` is not allowed; write"),
     ] {
-        let got = asked(&resources).unwrap_err().message;
+        let got = asked(&resources).unwrap_err().message();
         assert!(got.starts_with(want), "{resources}\n got: {got}\nwant: {want}");
     }
 }

@@ -130,7 +130,7 @@ fn variables_labels_and_annotations_are_kept() {
 }
 
 fn refused(spec: &serde_json::Value, field: &str, why: &str) {
-    let got = asked(WorkloadKind::Training, spec).unwrap_err().message;
+    let got = asked(WorkloadKind::Training, spec).unwrap_err().message();
     let want = format!("{field}: {why}");
     assert!(got.starts_with(&want), "{spec}\n got: {got}\nwant: {want}");
 }
@@ -207,10 +207,10 @@ fn other_senseless_values_are_refused_by_name() {
     }
     let path = json!([{"name": "A", "podFieldRef": {"path": "p"}}]);
     let later = asked(WorkloadKind::Training, &json!({"environmentVariables": path}));
-    let why = "spec.environmentVariables[0].podFieldRef is not supported yet; leave it out";
-    assert_eq!(later.unwrap_err().message, why);
+    let why = "spec.environmentVariables[0].podFieldRef: not supported yet; leave it out";
+    assert_eq!(later.unwrap_err().message(), why);
     let replica = asked(WorkloadKind::Inference, &json!({"stdin": true})).unwrap_err();
-    assert_eq!(replica.message, "spec.stdin: goes with workloads that end only; leave it out");
+    assert_eq!(replica.message(), "spec.stdin: goes with workloads that end only; leave it out");
 }
 
 #[test]

@@ -101,6 +101,10 @@ pub fn flag_of_field(field: &str, dialect: Dialect) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use expect_test::expect_file;
+
     use super::*;
 
     /// Long flags of a command.
@@ -112,18 +116,41 @@ mod tests {
         command.get_arguments().filter_map(|one| one.get_long()).map(str::to_owned).collect()
     }
 
-    #[test]
-    fn each_flag_is_one_of_its_dialect() {
-        let first = flags_of(&["submit"]);
-        let second: Vec<String> = [
+    /// Flags of the submissions of the first and of the second dialect.
+    fn flags_of_submissions() -> (BTreeSet<String>, BTreeSet<String>) {
+        let second = [
             &["training", "submit"][..],
             &["training", "pytorch", "submit"],
             &["workspace", "submit"],
             &["inference", "submit"],
-        ]
-        .into_iter()
-        .flat_map(flags_of)
-        .collect();
+        ];
+        let first = flags_of(&["submit"]).into_iter().collect();
+        (first, second.into_iter().flat_map(flags_of).collect())
+    }
+
+    /// A new flag is either in the table, or here because it sets no field by itself.
+    #[test]
+    fn each_flag_without_a_field_is_known() {
+        let (first, second) = flags_of_submissions();
+        let without =
+            |flags: BTreeSet<String>,
+             of: fn(&(&str, &'static str, &'static str)) -> &'static str| {
+                let known: BTreeSet<&str> = FLAGS.iter().map(of).collect();
+                let masters =
+                    |flag: &str| flag.strip_prefix("master-").is_some_and(|of| known.contains(of));
+                let rest =
+                    flags.into_iter().filter(|flag| !known.contains(&**flag) && !masters(flag));
+                rest.collect::<Vec<_>>().join("\n")
+            };
+        let first = without(first, |row| row.2);
+        let second = without(second, |row| row.1);
+        expect_file!["tests/flags_without_a_field.txt"]
+            .assert_eq(&format!("# first dialect\n{first}\n\n# second dialect\n{second}\n"));
+    }
+
+    #[test]
+    fn each_flag_is_one_of_its_dialect() {
+        let (first, second) = flags_of_submissions();
         for (field, in_second, in_first) in FLAGS {
             for (flag, known) in [(in_second, &second), (in_first, &first)] {
                 let is_known = flag.is_empty() || known.iter().any(|one| one == flag);

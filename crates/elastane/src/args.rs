@@ -170,7 +170,7 @@ fn seconds_of_a_day(text: &str) -> Result<f64, String> {
 /// `config …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
-    /// Show every setting of the server, its value and its origin
+    /// Show every setting that `elastane up` would use now, its value and its origin
     Show {
         /// Values that `up` would be given
         #[command(flatten)]

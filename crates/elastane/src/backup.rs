@@ -117,9 +117,10 @@ pub(super) async fn restore(state_dir: Option<PathBuf>, flags: Restore) -> Resul
         kept.map_or(String::new(), |kept| format!("; what was there is in {}", kept.display()));
     writeln!(
         std::io::stdout(),
-        "restored cluster {} ({} rows){kept}; start it with `elastane up`",
+        "restored cluster {} ({} rows){kept}; start it with `elastane up --state-dir {}`",
         contents.cluster,
-        contents.rows
+        contents.rows,
+        dir.display()
     )?;
     Ok(())
 }

@@ -12,7 +12,9 @@ use client::Client;
 
 use super::complete;
 use super::quotas::{self, pool_named};
-use super::share::{DEPARTMENT, Share, description_of_rules, has_more, must_change, rules};
+use super::share::{
+    DEPARTMENT, Share, description_of_rules, has_more, must_change, new_limit, rules,
+};
 use super::unit_text::UnitText;
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
@@ -175,7 +177,8 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
                 there = client.update_department(&there.id, &request).await?;
             }
             let quota = quota(&there, &share);
-            writeln!(out, "department {} updated, GPU quota {quota}", there.name)?;
+            let limit = new_limit(&share);
+            writeln!(out, "department {} updated, GPU quota {quota}{limit}", there.name)?;
         }
         Department::Delete { name } => {
             client.delete_department(&existing(&client, &name).await?.id).await?;

@@ -88,11 +88,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Ok(false) => {}
         Err(error) => return exit::parser_said(&error),
     }
-    let mut tree = Cli::command();
-    let parsed = tree.try_get_matches_from_mut(&argv).and_then(|matches| {
-        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))
-    });
-    let cli = match parsed {
+    let cli = match parsed(&argv) {
         Ok(cli) => cli,
         Err(error) => return exit::parser_said(&exit::without_tip(error)),
     };
@@ -100,6 +96,26 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),
     }
+}
+
+/// Reads a command line, the program's name included.
+fn parsed<T: Into<OsString> + Clone>(
+    argv: impl IntoIterator<Item = T>,
+) -> Result<Cli, clap::Error> {
+    let mut tree = with_negative_numbers(Cli::command());
+    let matches = tree.try_get_matches_from_mut(argv)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))
+}
+
+/// The command with flags that take negative numbers, so that an error is about the number.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let below: Vec<String> =
+        command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    let command = command.mut_args(|arg| match arg.is_positional() {
+        false if arg.get_action().takes_values() => arg.allow_negative_numbers(true),
+        _ => arg,
+    });
+    below.iter().fold(command, |command, name| command.mut_subcommand(name, with_negative_numbers))
 }
 
 fn run(cli: Cli) -> Result<(), Error> {

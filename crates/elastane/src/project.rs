@@ -11,7 +11,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 use super::complete;
 use super::quotas;
-use super::share::{PROJECT, Share, has_more, must_change, rules};
+use super::share::{PROJECT, Share, has_more, must_change, new_limit, rules};
 use super::unit_text::UnitText;
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
@@ -121,7 +121,8 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
             let project = existing(&client, &name).await?;
             let project = change(&client, project, &share, yes).await?;
             let quota = quota(&project, share.node_pool.as_deref());
-            writeln!(out, "project {name} updated, GPU quota {quota}")?;
+            let limit = new_limit(&share);
+            writeln!(out, "project {name} updated, GPU quota {quota}{limit}")?;
             warn(&project);
         }
         Project::Delete { name } => {

@@ -21,16 +21,16 @@ pub(crate) const DEPARTMENT: &str = "department";
 #[derive(Debug, Default, Args)]
 pub(crate) struct Share {
     /// GPUs it deserves, such as 2 or 0.5; for a department `sum` for what its projects deserve together
-    #[arg(long, value_name = "N", value_parser = quota, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = quota)]
     pub(crate) gpu_quota: Option<Quota>,
     /// Most GPUs it may hold; `none` for no limit
-    #[arg(long, value_name = "N", value_parser = limit, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = limit)]
     pub(crate) gpu_limit: Option<Limit>,
-    /// Weight when idle GPUs are divided; 0 for none of them
-    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
+    /// Weight when idle GPUs are divided; 0 for those that no project with a weight asks for
+    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX))]
     pub(crate) over_quota_weight: Option<u64>,
     /// CPU cores it deserves; `none` for no quota, `sum` as for GPUs
-    #[arg(long, value_name = "CORES", value_parser = cores, allow_negative_numbers = true)]
+    #[arg(long, value_name = "CORES", value_parser = cores)]
     pub(crate) cpu_quota: Option<Quota>,
     /// Memory it deserves, such as 64GiB; `none` for no quota, `sum` as for GPUs
     #[arg(long, value_name = "SIZE", value_parser = memory)]
@@ -271,6 +271,15 @@ fn deserved(
         None => (None, None),
         Some(Quota::Sum) => (None, Some(true)),
         Some(Quota::Own(limit)) => (Some(bound(limit, number)), None),
+    }
+}
+
+/// A new GPU limit, for the line that reports the change.
+pub(super) fn new_limit(share: &Share) -> String {
+    match share.gpu_limit {
+        None => String::new(),
+        Some(Limit::None) => ", no GPU limit".to_owned(),
+        Some(Limit::At(millis)) => format!(", GPU limit {}", units::format_millis(millis)),
     }
 }
 

@@ -466,7 +466,7 @@ fn a_machine_keeps_its_name_as_a_node_when_the_host_is_renamed() {
 
 #[test]
 fn project_flags_are_read_exactly() {
-    let parse = |line: &str| Cli::try_parse_from(line.split(' '));
+    let parse = |line: &str| super::parsed(line.split(' '));
     let line = "elastane project create team-a --gpu-quota 1.5 --gpu-limit none";
     let Command::Project(super::project::Project::Create { name, share, .. }) =
         parse(line).unwrap().command
@@ -477,6 +477,8 @@ fn project_flags_are_read_exactly() {
     assert_eq!(share.gpu_limit, Some(super::share::Limit::None));
     for (line, said) in [
         ("elastane project create a --gpu-quota -1", "`-1` is negative"),
+        ("elastane project create a --cpu-quota -2", "`-2` is negative"),
+        ("elastane simulate node-add n --gpus -1", "invalid value '-1' for '--gpus <N>'"),
         ("elastane project create a --gpu-quota nan", "`nan` is not a number"),
         ("elastane project create a --gpu-quotta 1", "a similar argument exists: '--gpu-quota'"),
         ("elastane project create a --memory-quota lots", "`lots` is not a size"),

@@ -264,7 +264,7 @@ async fn open(
         node_access: Arc::new(node_access(config, dir, opened.socket)?),
         ended_kept: config.settings.ended_workloads_kept,
         user_limits: config.settings.user_limits.clone(),
-        samples: assets::samples().map_err(|error| Error::Failed(error.message))?,
+        samples: assets::samples().map_err(|error| Error::Failed(error.message()))?,
         kept: config.kept(),
         recording: recording(dir, config.settings.recording_max),
         decision_fault: None,
@@ -405,7 +405,7 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
     let example = free.map_or_else(|_| "127.0.0.1:7171".to_owned(), |free| free.to_string());
     Err(Error::Failed(format!(
         "another program listens on {address} already; \
-         choose another port, for example `elastane up --listen {example}`"
+         choose another port, for example with `--listen {example}`"
     )))
 }
 

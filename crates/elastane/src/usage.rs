@@ -68,12 +68,12 @@ fn shown(usage: &GpuUsage, how: &OutputOptions, span: &str) -> String {
     let total = &usage.total;
     if total.measured_gpu_hours < total.allocated_gpu_hours {
         text.push_str(
-            "\nUsed and idle are of what was measured; time of simulated GPUs never is.\n",
+            "\nUsed and Idle count measured time only; simulated GPUs are not measured.\n",
         );
     }
     if total.measured_gpu_memory_gib_hours.is_some() {
         text.push_str(
-            "\nMemory is in GiB-hours: what was granted while it was measured, and in use.\n",
+            "\nMemory and Memory Used are GiB-hours: granted and used, of measured time.\n",
         );
     }
     text
@@ -145,9 +145,9 @@ mod tests {
             team-b   *     *         0.500      0.000     -      -      -       -            -
             all      all   all       2.500      1.000     0.250  0.750  16.000  4.500        -
 
-            Used and idle are of what was measured; time of simulated GPUs never is.
+            Used and Idle count measured time only; simulated GPUs are not measured.
 
-            Memory is in GiB-hours: what was granted while it was measured, and in use.
+            Memory and Memory Used are GiB-hours: granted and used, of measured time.
         "#]]
         .assert_eq(&shown(&usage, &OutputOptions::default(), "then to now"));
         let bare = OutputOptions { no_headers: true, ..OutputOptions::default() };

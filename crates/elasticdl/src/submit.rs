@@ -43,15 +43,12 @@ pub(crate) async fn run(
 
 /// Adds advice on creating an unknown priority class.
 fn with_advice(job: &Job, error: client::Error) -> Error {
-    match (&error, &job.priority) {
-        (client::Error::Api { message, details: Some(field), .. }, Some(class))
-            if field == "field: spec.priorityClass" =>
-        {
-            Error::Usage(format!(
-                "--worker_pod_priority: {message}; `elasticdl apply -f FILE` adds {class} from a \
-                 PriorityClass"
-            ))
-        }
+    match (error.field_fault(), &job.priority) {
+        (Some(fault), Some(class)) if fault.field == "spec.priorityClass" => Error::Usage(format!(
+            "--worker_pod_priority: {}; `elasticdl apply -f FILE` adds {class} from a \
+                 PriorityClass",
+            fault.message
+        )),
         _ => error.into(),
     }
 }

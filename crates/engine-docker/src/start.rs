@@ -53,7 +53,8 @@ pub(crate) async fn start(shared: &Arc<DockerEngineState>, spec: RunSpec) -> Res
     };
     if found.is_none() && spec.container.pull == PullPolicy::Never {
         return Err(Error::Invalid(format!(
-            "image `{}` is not on this machine, and imagePullPolicy Never says not to pull it",
+            "image `{0}` is not on this machine, and imagePullPolicy Never forbids pulling it; pull \
+             it here (`docker pull {0}`), or submit with --image-pull-policy IfNotPresent",
             spec.image
         )));
     }

@@ -158,8 +158,7 @@ fn mount(mount: &Mount) -> Result<(), Error> {
 }
 
 fn refused(field: &'static str, why: &str) -> Result<(), Error> {
-    let why =
-        format!("{why}. Containers can: start the server with `elastane up --runtime docker`");
+    let why = format!("{why}; a server for containers can do it (`elastane up --runtime docker`)");
     Err(Error::NotHere { field, why })
 }
 

@@ -124,6 +124,10 @@ impl FractionLimit {
     /// Reason why shares of a simulated GPU have no limit in a run without the simulated driver.
     pub const NO_SIMULATED_DRIVER: &str = "no simulated driver here (--simulated-driver)";
 
+    /// Missing guarantee on nodes with simulated GPUs.
+    pub const WITH_SIMULATED_DRIVER: &str =
+        "on simulated GPUs only in runs with the simulated driver (--simulated-driver)";
+
     /// Division of compute time in a node pool with this setting; `None` uses the engine's own.
     #[must_use]
     pub fn time_slicing(&self, of_pool: Option<TimeSlicing>) -> TimeSlicing {

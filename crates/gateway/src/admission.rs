@@ -65,7 +65,7 @@ pub(crate) fn refuse(
 ) -> Response {
     if matches!(refused.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         let who = caller.map_or(("", false), |one| (&*one.subject, one.by_program));
-        gateway.authenticator.note_refusal(origin, who, refused.status, &refused.message);
+        gateway.authenticator.note_refusal(origin, who, refused.status, &refused.message());
     }
     match refused.status {
         StatusCode::UNAUTHORIZED => ([(WWW_AUTHENTICATE, "Bearer")], refused).into_response(),
@@ -209,7 +209,7 @@ pub(crate) fn refusal(
     });
     let mut fault = NoAnswer::from(error).0;
     if waited && may_know {
-        fault.message = format!("{}; {}", fault.message, standing(gateway, inference));
+        fault.why = format!("{}; {}", fault.why, standing(gateway, inference));
     }
     fault
 }

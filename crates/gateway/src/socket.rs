@@ -36,7 +36,12 @@ pub async fn admit_pages(
             next.run(request).await
         }
         Err(error) => {
-            gateway.authenticator.note_refusal(&origin, ("", false), error.status, &error.message);
+            gateway.authenticator.note_refusal(
+                &origin,
+                ("", false),
+                error.status,
+                &error.message(),
+            );
             error.into_response()
         }
     }

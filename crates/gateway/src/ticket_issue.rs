@@ -76,8 +76,8 @@ fn chosen<'a>(workload: &'a WorkloadView, asked: Option<&str>) -> Result<&'a Exp
     };
     found.ok_or_else(|| {
         if urls.is_empty() {
-            let why = "has no port that is opened in a browser; submit it with exposedUrls \
-                       (`--external-url container=PORT`)";
+            let why = "has no port that is opened in a browser; submit it with `--external-url \
+                       container=PORT` (`runai submit`: `--service-type ingress --port PORT`)";
             return ApiError::new(StatusCode::CONFLICT, format!("{name} {why}"));
         }
         let one = |url: &ExposedUrl| url.name.clone().unwrap_or_else(|| url.port.to_string());

@@ -127,8 +127,7 @@ fn nowhere() -> ApiError {
 
 /// Without a token, the answer does not reveal which exist.
 fn closed() -> ApiError {
-    let why = "nothing here is open to everyone, or there is nothing; open it with \
-               `runai workload open NAME`, or send `Authorization: Bearer <token>`";
+    let why = "addresses of workloads need a login: open one with `runai workload open NAME`, or send `Authorization: Bearer <token>`";
     ApiError::new(StatusCode::UNAUTHORIZED, why)
 }
 

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     fn error(body: &str) -> String {
-        parse::<api_types::CreationRequest>(body.as_bytes()).unwrap_err().message
+        parse::<api_types::CreationRequest>(body.as_bytes()).unwrap_err().message()
     }
 
     #[tokio::test(start_paused = true)]
@@ -322,7 +322,7 @@ mod tests {
             for text in types {
                 headers.append(header::CONTENT_TYPE, text.parse().unwrap());
             }
-            format_of(&headers, formats).map_err(|error| error.message)
+            format_of(&headers, formats).map_err(|error| error.message())
         };
         let (json, form) = (Format::Json, Format::Form);
         for media_type in [

@@ -129,7 +129,7 @@ fn a_caller_takes_an_eighth_whatever_lasts_and_is_told() {
     let refused = next.belongs_to("ada").unwrap_err();
     assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(
-        refused.message,
+        refused.message(),
         "ada has 8 connections open, the most allowed; close some, or try again in 5 s"
     );
     other.belongs_to("ben").unwrap();

@@ -17,11 +17,13 @@ const NAMES_MAX: usize = 13;
 pub struct ApiError {
     /// Status of the answer.
     pub status: StatusCode,
-    /// Description of the error and its remedy. It begins with `field`, if there is one.
-    pub message: String,
+    /// Description of the error and its remedy.
+    pub why: String,
     /// Path of the value of the request that is wrong, such as `spec.compute.gpuDevicesRequest`.
     pub field: Option<String>,
-    /// The field that is wrong, where it is known.
+    /// True if the sentence begins with the field; false if `why` is a whole sentence.
+    pub begins_with_field: bool,
+    /// Further information.
     pub details: Option<String>,
     /// True if a value names an object that does not exist.
     pub is_unknown_name: bool,
@@ -35,11 +37,12 @@ pub struct ErrorMessage(pub String);
 
 impl ApiError {
     /// A refusal with this status.
-    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
+    pub fn new(status: StatusCode, why: impl Into<String>) -> Self {
         Self {
             status,
-            message: message.into(),
+            why: why.into(),
             field: None,
+            begins_with_field: true,
             details: None,
             is_unknown_name: false,
             retry_after_s: None,
@@ -53,7 +56,16 @@ impl ApiError {
 
     /// The value of one field is wrong.
     pub fn field(field: &str, why: impl std::fmt::Display) -> Self {
-        Self { field: Some(field.to_owned()), ..Self::bad(format!("{field}: {why}")) }
+        Self { field: Some(field.to_owned()), ..Self::bad(why.to_string()) }
+    }
+
+    /// The whole sentence.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match &self.field {
+            Some(field) if self.begins_with_field => format!("{field}: {}", self.why),
+            _ => self.why.clone(),
+        }
     }
 
     /// The value of a field names an object that does not exist; `known` are the names of those
@@ -67,7 +79,8 @@ impl ApiError {
         let known: Vec<&str> = known.into_iter().collect();
         let hint = match (nearest(name, known.iter().copied()), known.len()) {
             (Some(near), _) => format!("; did you mean `{}`?", units::shown(near)),
-            (None, 1..=NAMES_MAX) => format!("; there are {}", known.join(", ")),
+            (None, 1) => format!("; there is only {}", known.join("")),
+            (None, 2..=NAMES_MAX) => format!("; there are {}", known.join(", ")),
             _ => listed_by(kind),
         };
         let why = format!("there is no {kind} `{}`{hint}", units::shown(name));
@@ -81,16 +94,20 @@ impl ApiError {
         let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with(['.', '['])) else {
             return self;
         };
-        let why = self.message.get(from.len() + rest.len()..).unwrap_or_default();
-        let field = format!("{to}{rest}");
-        Self { message: format!("{field}{why}"), field: Some(field), ..self }
+        let field = Some(format!("{to}{rest}"));
+        Self { field, ..self }
     }
 
     /// Refusal of a well-formed request for a feature that this server does not support yet.
-    pub fn not_yet(what: impl std::fmt::Display) -> Self {
-        let field = what.to_string();
-        let message = format!("{field} is not supported yet; leave it out");
-        Self { field: Some(field), ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, message) }
+    pub fn not_yet(field: impl std::fmt::Display) -> Self {
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        Self { status, ..Self::field(&field.to_string(), "not supported yet; leave it out") }
+    }
+
+    /// Refusal of a value of a field that this server supports with other values.
+    pub fn value_not_yet(field: &str, value: impl std::fmt::Display) -> Self {
+        let why = format!("{value} is not supported yet; leave it out");
+        Self { status: StatusCode::UNPROCESSABLE_ENTITY, ..Self::field(field, why) }
     }
 
     /// Refusal of a request that the caller has no permission for.
@@ -127,7 +144,8 @@ fn listed_by(kind: &str) -> String {
         "node" => "runai list nodes",
         "node pool" => "runai nodepool list",
         "template" => "runai template list",
-        "config map" => "elastane config-map list",
+        "config map" => "elastane config-map list --project PROJECT",
+        "pod" => "runai describe job NAME",
         "access-rule" => "elastane access-rule list",
         "access-key" => "elastane access-key list",
         "user" => "elastane user list",
@@ -142,8 +160,7 @@ impl<E: Classify> From<E> for ApiError {
     fn from(error: E) -> Self {
         let status = match error.failure() {
             Failure::Invalid { field } => {
-                let details = Some(format!("field: {field}"));
-                return Self { details, ..Self::bad(error.to_string()) };
+                return Self { begins_with_field: false, ..Self::field(field, &error) };
             }
             Failure::NotFound { what, name } => return Self::no_such(what, name),
             Failure::Conflict => StatusCode::CONFLICT,
@@ -159,16 +176,18 @@ impl<E: Classify> From<E> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut message = self.message;
-        if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
-            // The message may quote the request, and so be as long as a body.
-            message.truncate(end);
-            message.push('…');
-        }
-        let field = self.field.filter(|_| self.status == StatusCode::BAD_REQUEST);
-        let details = self.details.or_else(|| field.map(|field| format!("field: {field}")));
-        let unknown_name = self.is_unknown_name.then_some(true);
-        let body = api_types::Error { code: self.status.as_u16(), message, details, unknown_name };
+        let message = shortened(self.message());
+        let field_fault = self.field.map(|field| api_types::FieldFault {
+            field: shortened(field),
+            message: shortened(self.why),
+        });
+        let body = api_types::Error {
+            code: self.status.as_u16(),
+            message,
+            details: self.details,
+            field_fault,
+            unknown_name: self.is_unknown_name.then_some(true),
+        };
         let said = ErrorMessage(body.message.clone());
         let mut response = (self.status, Json(body)).into_response();
         response.extensions_mut().insert(said);
@@ -179,13 +198,22 @@ impl IntoResponse for ApiError {
     }
 }
 
+/// A text of at most [`MESSAGE_CHARS_MAX`]: it may quote the request, and so be as long as a body.
+fn shortened(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(MESSAGE_CHARS_MAX) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_refusal_follows_its_field_by_whole_names_and_leaves_words_alone() {
-        let moved = |error: ApiError| error.moved("spec", "masterSpec").message;
+        let moved = |error: ApiError| error.moved("spec", "masterSpec").message();
         assert_eq!(
             moved(ApiError::field("spec.image", "spec. is odd")),
             "masterSpec.image: spec. is odd"
@@ -194,19 +222,20 @@ mod tests {
         assert_eq!(moved(ApiError::field("specs.image", "is empty")), "specs.image: is empty");
         assert_eq!(
             moved(ApiError::not_yet("spec.x[0]")),
-            "masterSpec.x[0] is not supported yet; leave it out"
+            "masterSpec.x[0]: not supported yet; leave it out"
         );
         let unknown = |known: &[&str]| {
             let error = ApiError::unknown_name("pool", "node pool", "fsat", known.iter().copied());
             assert!(error.is_unknown_name);
-            error.message
+            error.message()
         };
         let why = "pool: there is no node pool `fsat`; ";
         assert_eq!(unknown(&["fast", "slow"]), format!("{why}did you mean `fast`?"));
         assert_eq!(unknown(&["big", "default"]), format!("{why}there are big, default"));
+        assert_eq!(unknown(&["default"]), format!("{why}there is only default"));
         assert_eq!(unknown(&["big"; 14]), format!("{why}`runai nodepool list` lists them"));
         assert_eq!(moved(ApiError::bad("spec.image: was said")), "spec.image: was said");
         let twice = ApiError::field("a.b", "c").moved("a", "d").moved("d.b", "e");
-        assert_eq!(twice.message, "e: c");
+        assert_eq!(twice.message(), "e: c");
     }
 }

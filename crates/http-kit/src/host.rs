@@ -160,7 +160,7 @@ mod tests {
         let asked = |target: &str, hosts: &[&str]| {
             let request = Request::builder().uri(target);
             let request = hosts.iter().fold(request, |request, host| request.header("host", *host));
-            check_one(&request.body(Body::empty()).unwrap()).map_err(|error| error.message)
+            check_one(&request.body(Body::empty()).unwrap()).map_err(|error| error.message())
         };
         for (target, hosts) in [
             ("/", &["localhost"][..]),

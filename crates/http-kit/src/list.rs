@@ -322,7 +322,7 @@ pub fn unknown_word(what: &str, word: &str, known: &[&str]) -> ApiError {
 fn type_of<T: Row<L>, L>(parameter: &str, field: &str) -> Result<(&'static str, Type), ApiError> {
     T::FIELDS.iter().copied().find(|(name, _)| *name == field).ok_or_else(|| {
         let known: Vec<&str> = T::FIELDS.iter().map(|(name, _)| *name).collect();
-        ApiError::field(parameter, unknown_word("field", field, &known).message)
+        ApiError::field(parameter, unknown_word("field", field, &known).why)
     })
 }
 

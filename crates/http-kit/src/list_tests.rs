@@ -42,7 +42,7 @@ fn run(query: &str) -> Result<(Vec<&'static str>, Option<u64>), String> {
         let names = query.matching(things.iter(), Instant(0))?.into_iter().map(|t| t.0);
         Ok(query.page(names.collect()))
     };
-    run().map_err(|error: ApiError| error.message)
+    run().map_err(|error: ApiError| error.message())
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::subjects::{AccessKey, ServiceAccount};
 const WRONG_CLIENT: &str =
     "client id and secret do not match; ask the administrator for a new secret";
 const WRONG_PASSWORD: &str =
-    "user name and password do not match; ask the administrator to reset the password";
+    "user name and password do not match; try again, or ask an administrator for a new password";
 
 /// Gives a token for what a request proves.
 pub(crate) async fn grant(
@@ -48,7 +48,7 @@ pub(crate) async fn grant(
         && iam.notes_refusal(&name, &origin)
     {
         let control = iam.control.asked_from(audit_detail(&origin, true, Some(error.status)));
-        control.record(&units::shown(&name), "token.grant", "", &error.message);
+        control.record(&units::shown(&name), "token.grant", "", &error.message());
     }
     outcome
 }

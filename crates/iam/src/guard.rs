@@ -47,7 +47,7 @@ pub async fn authenticate(
             Ok(response)
         }
         Err((error, who)) => {
-            iam.note_refusal(&origin, (&who, false), error.status, &error.message);
+            iam.note_refusal(&origin, (&who, false), error.status, &error.message());
             Err(match error.status {
                 StatusCode::UNAUTHORIZED => {
                     ([(header::WWW_AUTHENTICATE, "Bearer")], error).into_response()

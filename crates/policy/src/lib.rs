@@ -100,7 +100,7 @@ struct ScopedPolicy {
 impl ScopedPolicy {
     /// A fault that is this policy's.
     fn named(&self, error: ApiError) -> ApiError {
-        ApiError { message: format!("{} {}", error.message, self.by), ..error }
+        ApiError { why: format!("{} {}", error.why, self.by), ..error }
     }
 }
 

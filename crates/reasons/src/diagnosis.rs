@@ -89,7 +89,9 @@ impl Diagnosis {
         };
         let in_pools = self.in_pools.iter().map(|one| format!("{} {one}", one.code().code));
         section("In each node pool", in_pools.collect());
-        section("Where it does not fit", self.parts.iter().flat_map(Part::lines).collect());
+        let fits = !self.parts.is_empty() && self.parts.iter().all(Part::fits);
+        let nodes = if fits { "Where it would fit" } else { "Where it does not fit" };
+        section(nodes, self.parts.iter().flat_map(Part::lines).collect());
         section("Who holds what it needs", self.holders.lines(now));
         let searches = self
             .searches
@@ -104,8 +106,8 @@ impl Diagnosis {
         }
         if advice.is_empty() && self.complete && !self.parts.is_empty() {
             let then = match self.reasons.iter().any(Pending::outlasts_others) {
-                true => "that others end would not help",
-                false => "it waits for others to end",
+                true => "the end of other workloads would not help",
+                false => "it waits for the end of other workloads",
             };
             advice.push(format!("no single change was found; {then}"));
         }

@@ -25,6 +25,9 @@ pub struct Code {
     pub name: &'static str,
 }
 
+/// Pods are held back by a scheduling gate.
+pub const GATED: Code = Code { code: "P305", name: "Gated" };
+
 /// Number of an equivalence class of waiting workloads, which all decisions treat alike and which
 /// wait for the same reason. A scheduler never uses a number again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -515,7 +518,7 @@ impl Pending {
             Self::NotCounted { .. } => Code { code: "P204", name: "NotCounted" },
             Self::Protected { .. } => Code { code: "P205", name: "Protected" },
             Self::WaitingForRelease { .. } => Code { code: "P301", name: "WaitingForRelease" },
-            Self::Gated { .. } => Code { code: "P305", name: "Gated" },
+            Self::Gated { .. } => GATED,
             Self::BackingOff { .. } => Code { code: "P302", name: "BackingOff" },
             Self::SearchCutShort { .. } => Code { code: "P303", name: "SearchCutShort" },
             Self::BehindReservation { .. } => Code { code: "P306", name: "BehindReservation" },

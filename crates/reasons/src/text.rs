@@ -105,8 +105,12 @@ impl fmt::Display for Pending {
 }
 
 fn held_back(f: &mut fmt::Formatter<'_>, gated: usize, pods: usize) -> fmt::Result {
-    let (verb, pods) = (if gated == 1 { "is" } else { "are" }, counted(pods, "pod"));
-    write!(f, "{gated} of its {pods} {verb} held back by a scheduling gate")
+    match (gated, pods) {
+        (_, 1) => f.write_str("its pod is held back by a scheduling gate"),
+        _ if gated == pods => write!(f, "its {pods} pods are held back by a scheduling gate"),
+        (1, _) => write!(f, "1 of its {pods} pods is held back by a scheduling gate"),
+        _ => write!(f, "{gated} of its {pods} pods are held back by a scheduling gate"),
+    }
 }
 
 fn in_pools(f: &mut fmt::Formatter<'_>, first: &Pending, others: usize) -> fmt::Result {
@@ -190,12 +194,12 @@ fn protected(
     match by {
         Protection::Delay { delay_ms } => {
             let s = delay_ms / 1000;
-            write!(f, "nothing is stopped for {what} before its preemption delay of {s} s is over")
+            write!(f, "others are stopped for it only after its preemption delay of {s} s")
         }
         Protection::OwnWork { queue, priority } => write!(
             f,
-            "nothing is stopped for {what}: only its own project holds any, and nothing of a \
-             priority below {priority}; {queue}"
+            "nothing is stopped for {what}: only work of its own project could give way, and none \
+             of that has a priority below {priority}; {queue}"
         ),
         Protection::NotPreemptible { held } => write!(
             f,

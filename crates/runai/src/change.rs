@@ -172,7 +172,7 @@ async fn act(
         let failure = failures.iter().find(|failure| failure.id == workload.id);
         let answer = failure.map_or(Ok(()), |failure| {
             let (code, message) = (failure.code, failure.message.clone());
-            Err(Error::Server(client::Error::Api { code, message, details: None }))
+            Err(Error::Server(client::Error::refusal(code, message)))
         });
         report_change(change, workload, answer, out, outcome)?;
     }

@@ -304,7 +304,7 @@ pub(super) async fn nodes(
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let nodes = named_nodes(names, context, out).await?;
+    let nodes = named_nodes(names, how, context, out).await?;
     if !how.shown.is_text() {
         return how.data(&nodes, &node_names(&nodes), out);
     }

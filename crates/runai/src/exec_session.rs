@@ -124,9 +124,14 @@ async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<
         if let Some(runs) = pods.iter().filter(is_it).find(|one| one.k8s_phase == "Running") {
             return Ok(runs.name.clone());
         }
-        refuse_ended(&context.client.workload(id).await?)?;
+        let workload = context.client.workload(id).await?;
+        refuse_ended(&workload)?;
         if Instant::now() >= until {
-            return Err(Error::Failed("Timeout waiting for job to start running".to_owned()));
+            let Workload { name, project_name, .. } = &workload;
+            return Err(Error::Failed(format!(
+                "{}\n`runai explain {name} -p {project_name}` shows what would let it start",
+                wait::still_waits(&workload)
+            )));
         }
         if !told {
             print_note("Waiting for pod to start running...");

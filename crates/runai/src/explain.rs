@@ -119,7 +119,7 @@ fn lines_with_submissions(explanation: &Explanation, submitted: Option<&str>) ->
         fractions
     {
         let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-        lines.push(format!("Its part of a GPU is kept: {enforcement}{why} ({meaning})"));
+        lines.push(format!("Enforcement of its part of a GPU: {enforcement}{why} ({meaning})"));
         if time_slicing != "none" {
             let meaning = &fractions.as_ref().map_or("", |kept| &kept.time_slicing_meaning);
             lines.push(format!("Compute time: {time_slicing} ({meaning})"));

@@ -32,10 +32,7 @@ pub(super) async fn by_id(
         let all = all.into_iter().map(|one| one.meta).filter(|one| near(one).is_some());
         let nearest = match all.min_by_key(near) {
             Some(nearest) => nearest,
-            None => {
-                let known = client.template_names(kind).await?;
-                return Err(missing("template", name, project, &known));
-            }
+            None => return Err(no_template(name, kind, project, client).await?),
         };
         found.template = Some(nearest.id);
     }
@@ -77,7 +74,14 @@ async fn asset(
         Some(nearest) => Ok(nearest),
         None => {
             let known = client.asset_names(family, &project.id).await?;
-            Err(missing(&format!("{family} asset"), name, project, &known))
+            let list = format!("`runai {family} list` lists them");
+            match kind.filter(|_| known.iter().any(|one| one == name)) {
+                Some(kind) => {
+                    let (name, kind) = (units::shown(name), units::shown(kind));
+                    Err(Error::NotFound(format!("{family} `{name}` is not of type {kind}; {list}")))
+                }
+                None => Err(missing(&format!("{family} asset"), name, project, (&known, &list))),
+            }
         }
     }
 }
@@ -108,8 +112,44 @@ pub(super) fn rank(
     }
 }
 
-fn missing(what: &str, name: &str, project: &wire::Project, known: &[String]) -> Error {
-    let hint = suggest::hint(name, known.iter().map(String::as_str));
+/// The error about a template that the project cannot use for a workload of this kind.
+async fn no_template(
+    name: &str,
+    kind: WorkloadKind,
+    project: &wire::Project,
+    client: &Client,
+) -> Result<Error, Error> {
+    let list = "`runai template list` lists them";
+    let known = client.template_names(kind).await?;
+    let has = |names: &[String]| names.iter().any(|one| one == name);
+    if has(&known) {
+        let (name, project) = (units::shown(name), units::shown(&project.name));
+        let why = format!("template `{name}` is not for {project}, but for another project");
+        return Ok(Error::NotFound(format!("{why} or department; {list}")));
+    }
+    for (other, command) in [
+        (WorkloadKind::Training, "training"),
+        (WorkloadKind::Workspace, "workspace"),
+        (WorkloadKind::Distributed, "training pytorch"),
+        (WorkloadKind::Inference, "inference"),
+    ] {
+        if other != kind && has(&client.template_names(other).await?) {
+            let name = units::shown(name);
+            return Ok(Error::NotFound(format!(
+                "template `{name}` is for `runai {command} submit`; {list}"
+            )));
+        }
+    }
+    Ok(missing("template", name, project, (&known, list)))
+}
+
+fn missing(
+    what: &str,
+    name: &str,
+    project: &wire::Project,
+    (known, list): (&[String], &str),
+) -> Error {
+    let hint = suggest::hint_or(name, known.iter().map(String::as_str), list);
     let (name, project) = (units::shown(name), units::shown(&project.name));
     Error::NotFound(format!("no {what} `{name}` is visible to {project}{hint}"))
 }

@@ -27,10 +27,15 @@ pub(super) async fn workloads(
     let project = if list.all_projects { None } else { Some(context.chosen_project().await?) };
     let asked = selection(list, style, project)?;
     let (found, after) = context.client.select(&asked).await?;
-    if let Some(project) = project.filter(|_| found.is_empty())
-        && context.client.project(project).await?.is_none()
-    {
-        return Err(context.no_project(project).await?);
+    if found.is_empty() {
+        if let Some(project) = project
+            && context.client.project(project).await?.is_none()
+        {
+            return Err(context.no_project(project).await?);
+        }
+        if !list.only.nodes.is_empty() {
+            named_nodes(&list.only.nodes, how, context, out).await?;
+        }
     }
     let (now_ms, show_request) = (now_ms(), context.settings.show_request());
     let table = |workloads: &[Workload], wide: bool| match style {
@@ -57,7 +62,12 @@ pub(super) async fn workloads(
             if !list.all_projects && !how.no_headers {
                 writeln!(out, "Showing jobs for project {}", context.project()?)?;
             }
-            how.text(shown, Style::Plain, &rows::V1_DROPPED_FIRST)
+            let mut dropped_first = rows::V1_DROPPED_FIRST;
+            if !list.all_projects {
+                // The project is in the line above.
+                dropped_first.rotate_right(1);
+            }
+            how.text(shown, Style::Plain, &dropped_first)
         }
         TableStyle::V2 => how.text(shown, Style::Ruled, &rows::V2_DROPPED_FIRST),
     };
@@ -96,7 +106,7 @@ pub(super) fn selection(
         TableStyle::V1 => "qualifiedName",
         TableStyle::V2 => "activity",
     };
-    let Page { offset, limit } = if list.needs_all() { Page::default() } else { list.page };
+    let Page { offset, limit, .. } = if list.needs_all() { Page::default() } else { list.page };
     let rows = |count| u64::try_from(count).unwrap_or(u64::MAX);
     Ok(Selection {
         conditions,
@@ -110,7 +120,11 @@ pub(super) fn selection(
 pub(super) fn tell_rest(page: Page, count: usize, rest: usize) {
     if rest > 0 {
         let end = page.offset.saturating_add(count);
-        print_note(&format!("{rest} more: --offset {end}, or --no-pagination"));
+        let flags = match page.has_more_pages {
+            true => format!("--offset {end}, or --no-pagination"),
+            false => format!("--limit {}, or none", end.saturating_add(rest)),
+        };
+        print_note(&format!("{rest} more: {flags}"));
     }
 }
 
@@ -304,7 +318,7 @@ pub(super) async fn nodes(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let table = |nodes: &[NodeStatus]| nodes_table(nodes, how.is_wide());
-    let nodes = how.order(named_nodes(names, context, out).await?, table)?;
+    let nodes = how.order(named_nodes(names, how, context, out).await?, table)?;
     let (nodes, rest) = page.of(nodes);
     if !how.shown.is_text() {
         return how.data(&nodes, &node_names(&nodes), out);
@@ -333,6 +347,7 @@ pub(super) fn node_names(nodes: &[NodeStatus]) -> Vec<String> {
 /// all are unknown.
 pub(super) async fn named_nodes(
     names: &[String],
+    how: &OutputOptions,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<Vec<NodeStatus>, Error> {
@@ -347,8 +362,17 @@ pub(super) async fn named_nodes(
         .collect();
     if !missing.is_empty() {
         let there: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-        writeln!(out, "No match found for node(s) '[{}]'", missing.join(" "))?;
-        writeln!(out, "Available node(s): [{}]", there.join(" "))?;
+        let lines = [
+            format!("No match found for node(s) '[{}]'", missing.join(" ")),
+            format!("Available node(s): [{}]", there.join(" ")),
+        ];
+        for line in lines {
+            // Programs read standard output as data.
+            match how.shown.is_text() {
+                true => writeln!(out, "{line}")?,
+                false => print_note(&line),
+            }
+        }
         if missing.len() == names.len() {
             out.flush()?;
             return Err(Error::Said(cli_kit::exit::NOT_FOUND));

@@ -183,7 +183,7 @@ async fn user(
 async fn granted(client: &Client, request: &TokenRequest) -> Result<TokenResponse, Error> {
     client.grant(request).await.map_err(|error| match error {
         client::Error::NotLoggedIn { message, .. } => {
-            Error::Server(client::Error::Api { code: 401, message, details: None })
+            Error::Server(client::Error::refusal(401, message))
         }
         other => other.into(),
     })

@@ -58,11 +58,16 @@ pub(super) async fn run(
             },
         }
     }
-    match &workload.additional_fields.last_exit {
-        Some(why) if nothing && is_all(which) && workload.running_pods == 0 => {
-            print_note(&format!("{} wrote nothing: {why}", workload.name));
+    let fields = &workload.additional_fields;
+    if nothing && is_all(which) && workload.running_pods == 0 {
+        match (&fields.last_exit, fields.pending_reasons.first()) {
+            (Some(why), _) => print_note(&format!("{} wrote nothing: {why}", workload.name)),
+            (None, Some(why)) => {
+                let api_types::Reason { code, message, .. } = why;
+                print_note(&format!("{} wrote nothing yet: {code} {message}", workload.name));
+            }
+            (None, None) => {}
         }
-        _ => {}
     }
     Ok(())
 }

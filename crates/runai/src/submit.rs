@@ -223,14 +223,12 @@ impl<'a> ResolvedSubmission<'a> {
 
 /// The error with the flag that was typed in place of the field of the request.
 fn with_flags(error: client::Error, dialect: Dialect) -> client::Error {
-    let named = error.field().and_then(|(field, what)| {
-        let flag = dialects::flag_of_field(field, dialect)?;
-        Some(format!("{flag}: {what}"))
+    let named = error.field_fault().and_then(|fault| {
+        let flag = dialects::flag_of_field(&fault.field, dialect)?;
+        Some(format!("{flag}: {}", fault.message))
     });
     match (error, named) {
-        (client::Error::Api { code, .. }, Some(message)) => {
-            client::Error::Api { code, message, details: None }
-        }
+        (client::Error::Api { code, .. }, Some(message)) => client::Error::refusal(code, message),
         (error, _) => error,
     }
 }

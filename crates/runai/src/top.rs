@@ -96,7 +96,7 @@ pub(super) async fn nodes(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let mut all = Vec::new();
-    for node in named_nodes(names, context, out).await? {
+    for node in named_nodes(names, how, context, out).await? {
         let used = of_node(&node.name, &context.client).await?;
         all.push((node, used));
     }

@@ -127,7 +127,7 @@ pub(super) async fn to_run(
     let mut pulse = ChangeWait::of_workload(&context.client, id);
     loop {
         let workload = context.client.workload(id).await?;
-        let Workload { name, project_name, phase, additional_fields, .. } = &workload;
+        let Workload { name, project_name, .. } = &workload;
         match reached(&workload, WaitCondition::Running) {
             Some(Ok(())) if workload.phase() == WorkloadPhase::Running => {
                 return Ok(Some(workload));
@@ -143,10 +143,9 @@ pub(super) async fn to_run(
             None => {}
         }
         if Instant::now() >= until {
-            let why = additional_fields.pending_reasons.first();
-            let why = why.map(|one| format!(": {} {}", one.code, one.message)).unwrap_or_default();
+            let waits = still_waits(&workload);
             return Err(Error::Failed(format!(
-                "Timeout waiting for job to start running; {name} is {phase}{why}\n\
+                "{waits}\n\
                  It stays submitted; `runai {verb} {name} -p {project_name}{rest}` comes back to it"
             )));
         }
@@ -156,6 +155,14 @@ pub(super) async fn to_run(
         // The loop checks the deadline.
         drop(timeout_at(until, pulse.changed(LOOK_SOON)).await);
     }
+}
+
+/// Text about a workload that does not run in time, with its first reason.
+pub(super) fn still_waits(workload: &Workload) -> String {
+    let Workload { name, phase, .. } = workload;
+    let why = workload.additional_fields.pending_reasons.first();
+    let why = why.map(|one| format!(": {} {}", one.code, one.message)).unwrap_or_default();
+    format!("Timeout waiting for job to start running; {name} is {phase}{why}")
 }
 
 /// Result of the wait; `None` if it continues.

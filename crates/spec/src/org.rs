@@ -14,7 +14,7 @@ pub struct Share {
     pub gpu_quota_millis: u64,
     /// Maximum of GPUs, in thousandths; `None` is unlimited.
     pub gpu_limit_millis: Option<u64>,
-    /// Weight when unclaimed GPUs are divided; 0 for none of them.
+    /// Weight when unclaimed GPUs are divided; 0 for those that no project with a weight asks for.
     pub over_quota_weight: u64,
     /// Deserved CPU, in thousandths of a core; `None` is unlimited.
     pub cpu_quota_millis: Option<u64>,

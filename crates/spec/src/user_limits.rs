@@ -132,7 +132,7 @@ user_limits! {
         what: "objects of all kinds of one project, department, user or service account, with config \
             maps and credentials",
         at_limit: AtLimit::Refuses,
-        relief: "delete some that are not used (`elastane config-map list`)",
+        relief: "delete some that are not used (`elastane config-map list --project PROJECT`)",
     };
     /// One object.
     ObjectBytes = Row {

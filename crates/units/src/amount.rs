@@ -154,7 +154,7 @@ pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {
     let count = count.try_into().unwrap_or(u64::MAX);
     let plural = match count {
         1 => "",
-        _ if noun.ends_with("ch") || noun.ends_with('s') => "es",
+        _ if ["ch", "sh", "s"].iter().any(|end| noun.ends_with(end)) => "es",
         _ => "s",
     };
     format!("{count} {noun}{plural}")

@@ -65,12 +65,6 @@ addEventListener("storage", (event) => {
   if (key === STORED || key === null) listener?.onOtherTab();
 });
 
-/** The field that the server names, with its message. */
-function fieldsOf(details: string | undefined, message: string): Record<string, string> {
-  const field = /^field: (.+)$/u.exec(details ?? "")?.[1];
-  return field ? { [field]: message } : {};
-}
-
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** Sends a request. `T` is the answer; nothing for answers without a body. */
@@ -96,14 +90,16 @@ export async function request<T>(method: Method, path: string, body?: unknown): 
     if (answer.status === 401) listener?.onEnded();
     if (answer.status === 403) listener?.onForbidden();
   }
-  let said: { message?: string; details?: string } = {};
+  let said: { message?: string; fieldFault?: { field: string; message: string } } = {};
   try {
     said = JSON.parse(text) as typeof said;
   } catch {
     // A proxy answered: its text is not for people.
   }
   const message = said.message ?? `the answer was ${answer.status} ${answer.statusText}`;
-  throw new ApiError(answer.status, message, requestId, fieldsOf(said.details, message));
+  const fault = said.fieldFault;
+  const fields = fault ? { [fault.field]: fault.message } : {};
+  throw new ApiError(answer.status, message, requestId, fields);
 }
 
 export const get = <T>(path: string): Promise<T> => request<T>("GET", path);

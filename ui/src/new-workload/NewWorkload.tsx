@@ -171,13 +171,13 @@ function StepTwo({ draft, change, onBack }: StepProps & { onBack: () => void }) 
         help="left out: that of the image"
         value={draft.command}
         onChange={(command) => change({ command })}
-        problem={error?.fields.command}
+        problem={error?.fields["spec.command"]}
       />
       <TextField
         label="Arguments"
         value={draft.arguments}
         onChange={(args) => change({ arguments: args })}
-        problem={error?.fields.args}
+        problem={error?.fields["spec.args"]}
       />
       {error && <Failure error={error} />}
       {error && namesake && (

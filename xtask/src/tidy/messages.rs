@@ -5,8 +5,7 @@ use super::Fault;
 use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Files that read the output of another program, which has no code for it.
-const PARSERS: [(&str, &str); 11] = [
-    ("crates/client/src/lib.rs", "leaves out details that the message begins with"),
+const PARSERS: [(&str, &str); 10] = [
     ("crates/client/src/request.rs", "rustls has this fault of a certificate as text only"),
     ("crates/engine-docker/src/channel.rs", "the daemon names the folder that it does not see"),
     ("crates/engine-docker/src/image.rs", "registries refuse with the status of other faults"),

@@ -22,6 +22,7 @@ use view::Scope;
 
 use super::workload_kinds;
 use crate::ApiState;
+use crate::advice_rights::may;
 use crate::node_order::in_natural_order;
 use crate::what_if;
 
@@ -119,16 +120,9 @@ pub(super) async fn what_if(
             workload_kinds::asked_for(&state, &caller, kind, request, asker).await?;
         submitted.push((project_id, state.control.settled(project_id, spec, strict).await?));
     }
-    Ok(Json(foretell(&state, what_if::read_steps(&steps, submitted)?).await?))
-}
-
-/// Answers a what-if and changes nothing.
-pub(super) async fn foretell(
-    state: &ApiState,
-    asked: Vec<sim::what_if::Asked>,
-) -> Result<WouldHappen, ApiError> {
-    let (as_of, came) = foretold(state, asked).await?;
-    Ok(what_if::shown(as_of, &came))
+    let (as_of, came) = foretold(&state, what_if::read_steps(&steps, submitted)?).await?;
+    let may = |requirement: convert::Requirement<'_>| may(&caller, requirement);
+    Ok(Json(what_if::shown(as_of, &came, &state.control.view(), &may)))
 }
 
 /// The decisions that requests would lead to, and the time of the state that they were predicted
@@ -141,7 +135,7 @@ pub(crate) async fn predicted(
 }
 
 /// The predicted effect of requests, and the time of the state that they were predicted from.
-async fn foretold(
+pub(super) async fn foretold(
     state: &ApiState,
     asked: Vec<sim::what_if::Asked>,
 ) -> Result<(units::Instant, sim::what_if::WouldHappen), ApiError> {

@@ -1,7 +1,7 @@
 //! Why a workload is where it is. Owns: which parts of the answer are asked for, since some are
 //! known at once and others take as long as a decision. Does not know how they are found out.
 
-use access::{Caller, find_workload, resource_of};
+use access::{Caller, find_workload};
 use api_types::Explanation;
 use auth::{Action, Resource};
 use axum::extract::{FromRequestParts, Path, State as FromState};
@@ -11,8 +11,9 @@ use convert::Requirement;
 use http_kit::openapi::{Description, Input};
 use http_kit::{ApiError, parameters, unknown_word};
 use records::EventFilter;
-use view::{Scope, WorkloadView};
+use view::Scope;
 
+use crate::advice_rights::may;
 use crate::repair_advice::repairs;
 use crate::{ApiState, forecast};
 
@@ -62,26 +63,6 @@ impl<S: Sync> FromRequestParts<S> for Parts {
 fn part(word: &str) -> Result<Option<ExplanationPart>, ApiError> {
     let found = PARTS.iter().find(|(known, _)| *known == word).map(|(_, part)| *part);
     found.ok_or_else(|| unknown_word("part", word, &PARTS.map(|(word, _)| word)))
-}
-
-/// `true` if a caller has a right that an advice requires.
-fn may(caller: &Caller, requirement: Requirement<'_>) -> bool {
-    let to = |workload: &WorkloadView, action: Action| {
-        let resource = resource_of(workload.spec.kind);
-        caller.must_to_workload(action, resource, workload).is_ok()
-    };
-    match requirement {
-        Requirement::Resubmit(own) => to(own, Action::Create) && to(own, Action::Delete),
-        Requirement::Update(own) => to(own, Action::Update),
-        Requirement::Delete(other) => to(other, Action::Delete),
-        Requirement::Project(id) => {
-            caller.may(Action::Update, Resource::Project, Scope::Project(id))
-        }
-        Requirement::Department(id) => {
-            caller.may(Action::Update, Resource::Department, Scope::Department(id))
-        }
-        Requirement::Nodes => caller.may(Action::Update, Resource::Nodes, Scope::Tenant),
-    }
 }
 
 pub(super) async fn explain(

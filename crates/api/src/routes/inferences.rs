@@ -20,7 +20,7 @@ use spec::{WorkloadKind, WorkloadSpec};
 use uuid::Uuid;
 use view::{Event, Phase, PodView, View, WorkloadView};
 
-use super::elastane_ext::foretell;
+use super::elastane_ext::foretold;
 use super::workload_kinds::{add, create, delete, project_and_spec, read, source};
 use crate::{ApiState, what_if};
 use assets::may_enter;
@@ -225,10 +225,11 @@ fn one_replica(mut next: WorkloadSpec) -> WorkloadSpec {
 
 /// Reason why a requested replica would wait; `None` if it would start.
 async fn lacks_room(state: &ApiState, asked: Vec<Asked>) -> Result<Option<String>, ApiError> {
-    let foretold = foretell(state, asked).await?;
-    let reasons = foretold.waiting.into_iter().flat_map(|one| one.reasons);
-    let reason = reasons.map(|reason| format!("{} {}", reason.code, reason.message)).next();
-    Ok(reason.filter(|_| foretold.pods.iter().any(|pod| pod.fate == "wait")))
+    let (_, came) = foretold(state, asked).await?;
+    let mut reasons = came.waiting.iter().flat_map(|one| &one.reasons);
+    let reason = reasons.next().map(|reason| format!("{} {}", reason.code, reason.message));
+    let waits = |task: &sim::Task| task.place.is_none() && task.next.is_none();
+    Ok(reason.filter(|_| came.tasks.iter().any(waits)))
 }
 
 /// Specification of an inference with some values changed.

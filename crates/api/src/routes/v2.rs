@@ -63,7 +63,7 @@ fn given(manifest: Option<Value>, encoded: Option<String>) -> Result<Option<Valu
         (None, Some(text)) => {
             let bytes = STANDARD.decode(text).map_err(|why| ApiError::field(field, why))?;
             let read = parse_json(&bytes).map_err(|error| {
-                let why = format!("is not JSON ({}); YAML is not read here", error.message);
+                let why = format!("is not JSON ({}); YAML is not read here", error.message());
                 ApiError::field(field, why)
             });
             Some(read?)

@@ -276,7 +276,7 @@ async fn batch(
         match outcome {
             Ok(()) => response.succeeded.push(id),
             Err(error) => {
-                let (code, message) = (error.status.as_u16(), error.message);
+                let (code, message) = (error.status.as_u16(), error.message());
                 response.failed.push(BatchFailure { id, code, message });
             }
         }

@@ -254,7 +254,7 @@ async fn a_wrong_meta_is_refused_by_the_name_of_its_field() {
         (
             json!({"name": "a", "scope": "tenant", "private": true}),
             422,
-            "meta.private is not supported yet",
+            "meta.private: not supported yet",
         ),
         (
             json!({"name": "a", "scope": "tenant", "naem": 1}),

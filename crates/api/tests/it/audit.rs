@@ -59,7 +59,10 @@ async fn who_was_not_let_in_to_an_inference_is_told() {
     let answer = server.send(stranger.body(Body::empty()).unwrap()).await;
     assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
     let row = refusal(&server, "url==http://svc--team-a.localhost/x").await;
-    assert!(text(&row["metadata"], "reason").contains("nothing here is open"), "{row}");
+    assert!(
+        text(&row["metadata"], "reason").contains("addresses of workloads need a login"),
+        "{row}"
+    );
 }
 
 #[tokio::test]

@@ -198,7 +198,7 @@ async fn wrong_credentials_are_refused_by_the_name_of_the_field_and_without_the_
             400,
             "spec.password: must be a string",
         ),
-        ("password", json!({"existingSecretName": "s"}), 422, "spec.existingSecretName is not"),
+        ("password", json!({"existingSecretName": "s"}), 422, "spec.existingSecretName: not"),
         ("access-key", json!({"accessKeyId": "a"}), 400, "spec.secretAccessKey: must be set"),
         ("ngc-api-key", json!({"ngc_api_key": "a b"}), 400, "spec.ngc_api_key: holds what no"),
         ("ngc-api-key", json!({"ngc_api_key": "a", "keyId": 7}), 400, "spec.keyId: is the server"),

@@ -223,8 +223,11 @@ async fn what_a_project_cannot_be_yet_is_refused_by_name() {
     let server = Server::new().await;
     for (extra, want) in [
         (json!({"parentId": "9"}), "parentId: there is no department `9`"),
-        (json!({"requestedNamespace": "x"}), "a requestedNamespace other than `runai-team-a`"),
-        (json!({"enforceRunaiScheduler": false}), "enforceRunaiScheduler false is not supported"),
+        (
+            json!({"requestedNamespace": "x"}),
+            "requestedNamespace: a namespace other than `runai-team-a`",
+        ),
+        (json!({"enforceRunaiScheduler": false}), "enforceRunaiScheduler: false is not supported"),
         (json!({"defaultNodePools": ["a100"]}), "defaultNodePools: there is no node pool `a100`"),
         (
             json!({"schedulingRules": {"trainingJobMaxIdleDurationSeconds": 0}}),

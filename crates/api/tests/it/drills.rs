@@ -114,6 +114,27 @@ async fn what_waits_for_a_failed_gpu_is_advised_to_bring_it_back() {
 }
 
 #[tokio::test]
+async fn several_failed_gpus_are_brought_back_together_if_no_single_one_is_enough() {
+    let server = Server::with_teams().await;
+    for gpu in [1, 2, 3] {
+        server.raw("PUT", &format!("{NODE}/gpus/{gpu}/simulated-failure"), "").await;
+    }
+    let id = server.train("t", 3).await;
+    let explain = format!("/elastane/v1/workloads/{id}/explain");
+    let explained = server.until(&explain, |it| !it["diagnosis"].is_null()).await;
+    let advice = explained["diagnosis"]["advice"].as_array().unwrap();
+    let repair = advice.iter().find(|one| one["kind"] == "repair").unwrap();
+    let message = repair["message"].as_str().unwrap();
+    assert!(message.starts_with("bring back into service GPUs 1, 2, 3 of node-1 ("), "{message}");
+    let commands = repair["commands"].as_array().unwrap();
+    assert_eq!(commands.len(), 3, "{commands:?}");
+    for gpu in [1, 2, 3] {
+        server.raw("DELETE", &format!("{NODE}/gpus/{gpu}/simulated-failure"), "").await;
+    }
+    server.until("/api/v1/workloads", |all| all["workloads"][0]["phase"] == "Running").await;
+}
+
+#[tokio::test]
 async fn a_node_is_cordoned_tainted_and_labelled_and_that_is_taken_back() {
     let server = Server::with_teams().await;
     let patch = json!({

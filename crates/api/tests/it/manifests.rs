@@ -360,7 +360,7 @@ async fn becomes(server: &Server, kind: &str, manifest: &Value) -> (Value, Optio
     let path = format!("/api/v1/workloads/{kind}/{}", id(&made));
     let warnings = made.get("warnings").and_then(|all| all.as_array().cloned()).unwrap_or_default();
     let texts: Vec<_> = warnings.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    let note = texts.into_iter().find(|text| text.starts_with("these have no effect"));
+    let note = texts.into_iter().find(|text| text.starts_with("no effect here"));
     (server.get(&path).await, note)
 }
 
@@ -422,7 +422,7 @@ async fn one_note_names_all_fields_without_effect() {
     template["spec"]["dnsPolicy"] = json!("ClusterFirst");
     template["spec"]["containers"][0]["ports"] = json!([{"containerPort": 80}]);
     let (_, note) = becomes(&server, "trainings", &job).await;
-    let want = "these have no effect here: metadata.namespace, \
+    let want = "no effect here: metadata.namespace, \
                 spec.template.spec.containers[0].ports, spec.template.spec.serviceAccountName";
     assert_eq!(note.as_deref(), Some(want));
     let body = json!({"metadata": {"projectId": "1"}, "manifest": {"apiVersion": "v1", "kind": "Pod",
@@ -493,7 +493,7 @@ async fn an_operator_says_who_ends_the_job_and_what_holds_for_the_whole() {
     assert_eq!((&spec["backoffLimit"], &spec["restartPolicy"]), (&json!(2), &json!("OnFailure")));
     assert_eq!(spec["autoDeletionTimeAfterCompletionSeconds"], 5);
     assert_eq!((&spec["timeLimitSeconds"], &spec["priorityClass"]), (&json!(6), &json!("high")));
-    let want = "these have no effect here: spec.runPolicy.schedulingPolicy.minAvailable";
+    let want = "no effect here: spec.runPolicy.schedulingPolicy.minAvailable";
     assert_eq!(note.as_deref(), Some(want));
 
     let mut never = torch();
@@ -555,7 +555,7 @@ async fn a_deployment_is_pods_that_restart_always() {
         let (made, note) = becomes(&server, "trainings", &all).await;
         let spec = &made["spec"];
         assert_eq!((&spec["parallelism"], &spec["restartPolicy"]), (&json!(3), &json!("Always")));
-        assert_eq!(note.as_deref(), Some("these have no effect here: spec.selector"));
+        assert_eq!(note.as_deref(), Some("no effect here: spec.selector"));
     }
 }
 

@@ -325,7 +325,7 @@ async fn what_is_wrong_with_the_master_is_told_by_its_name() {
     assert!(why.starts_with("masterSpec.storage.hostPath: /etc"), "{why}");
     let pvc = json!({"claimName": "none", "path": "/x", "existingPvc": true});
     body["masterSpec"] = json!({"storage": {"pvc": [pvc]}});
-    let why = "masterSpec.storage.pvc: volume none was not found";
+    let why = "masterSpec.storage.pvc: there is no volume `none`";
     refused(&server, ("POST", all, &body), 404, why).await;
 }
 
@@ -385,7 +385,7 @@ async fn a_volume_is_the_projects_from_the_first_workload_to_its_deletion() {
         json!({"image": "i", "storage": {"pvc": [one]}})
     };
     let missing = server.job("a", &pvc("data", true));
-    let why = "spec.storage.pvc: volume data was not found in the project";
+    let why = "spec.storage.pvc: there is no volume `data`";
     refused(&server, ("POST", TRAININGS, &missing), 404, why).await;
     let first = submit(&server, "first", &pvc("data", false)).await;
     submit(&server, "second", &pvc("data", true)).await;

@@ -150,7 +150,7 @@ async fn a_wrong_policy_is_refused_by_the_name_of_its_field() {
         ),
         (json!({"defaults": {"imgae": "b"}}), 400, "policy.defaults.imgae: unknown field"),
         (json!({"defaults": {"args": "'"}}), 400, "policy.defaults.args: `'` has a quote"),
-        (later, 422, "policy.defaults.storage.dataVolume is not supp"),
+        (later, 422, "policy.defaults.storage.dataVolume: not supp"),
         (json!({"imposedAssets": ["x"]}), 404, "policy.imposedAssets: asset x was not found"),
         (json!({"status": {"validation": {}}}), 400, "policy.status: is the server's to say"),
         (json!({"imposedAssets": "x"}), 400, "policy.imposedAssets: a list is needed, not"),

@@ -275,7 +275,7 @@ async fn the_pool_default_is_not_deleted_and_no_effects_are_shown() {
     let effects = server.post("/elastane/v1/quota-effects", asked).await.1;
     assert_eq!(effects, json!({"lines": [], "needsForce": false}));
     let one = format!("{POOLS}/{}", default.as_str().unwrap());
-    let message = "node pool `default` takes the nodes of no other pool; it cannot be deleted";
+    let message = "node pool `default` cannot be deleted: it has the nodes that no other pool has";
     refused(&server, ("DELETE", &one, &Value::Null), 409, message).await;
 }
 
@@ -367,12 +367,12 @@ async fn wrong_pools_are_refused_by_the_name_of_their_field() {
         (with("name", json!("fast")), 409, "node pool `fast` already exists"),
         (with("labelKey", json!("a b")), 400, "`a b` is not a valid label key"),
         (with("clusterId", json!("x")), 404, "no cluster `x`"),
-        (with("overProvisioningRatio", json!(2)), 422, "overProvisioningRatio above 1 is not"),
+        (with("overProvisioningRatio", json!(2)), 422, "overProvisioningRatio: not supported"),
         (with("gpuNetworkAccelerationLabelKey", json!("x")), 422, "gpuNetworkAccelerationLabelKey"),
         (
             with("gpuResourceOptimization", json!({"swapEnabled": true})),
             422,
-            "gpuResourceOptimization.swapEnabled is not supported yet",
+            "gpuResourceOptimization.swapEnabled: not supported yet",
         ),
         (
             with("schedulingConfiguration", json!({"minGuaranteedRuntime": "soon"})),
@@ -395,7 +395,13 @@ async fn wrong_pools_are_refused_by_the_name_of_their_field() {
     let default = format!("{POOLS}/1");
     let label = json!({"labelKey": "a"});
     refused(&server, ("PATCH", &default, &label), 400, "node pool `default` has no label").await;
-    refused(&server, ("DELETE", &default, &Value::Null), 409, "node pool `default` takes").await;
+    refused(
+        &server,
+        ("DELETE", &default, &Value::Null),
+        409,
+        "node pool `default` cannot be deleted",
+    )
+    .await;
     let unknown = json!([{"nodePool": {"id": "9"}}]);
     let resources = format!("{PROJECT}/resources");
     let message = "resources: there is no node pool with id `9`";

@@ -367,7 +367,7 @@ async fn a_name_that_does_not_exist_is_told_apart_with_the_nearest_one() {
             "POST",
             trainings,
             spec("nodePools", json!(["other"])),
-            "nodePools: there is no node pool `other`; there are default",
+            "nodePools: there is no node pool `other`; there is only default",
         ),
         (
             "PUT",

@@ -295,7 +295,7 @@ async fn a_change_of_a_template_can_take_values_away() {
             "PUT",
             json!({"master": {"assets": {"compute": "x"}}}),
             422,
-            "master.assets is not supported",
+            "master.assets: not supported",
         ),
         (
             "PUT",

@@ -266,8 +266,8 @@ async fn those_come_who_may_and_their_tokens_stay_here() {
     let (_, _, bot) = program(&server, "bot").await;
     let (_, eve) = iam::user(&server, "eve@x.org").await;
     for (token, status, why) in [
-        ("", 401, "nothing here is open to everyone, or there is nothing"),
-        ("nonsense", 401, "nothing here is open to everyone, or there is nothing"),
+        ("", 401, "addresses of workloads need a login"),
+        ("nonsense", 401, "addresses of workloads need a login"),
         (&eve, 403, "eve@x.org is not one of its authorizedUsers"),
         (&bot, 403, "bot came after its authorizedUsers were named"),
     ] {

@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::iam::{call, give, program};
 use crate::server::Server;
 
 /// Asks, and sees that nothing came of it.
@@ -52,6 +53,22 @@ async fn a_submission_that_would_wait_says_why_and_what_would_help() {
     assert!(why["reasons"][0]["code"].as_str().unwrap().starts_with('P'), "{answer}");
     assert!(!why["lines"].as_array().unwrap().is_empty(), "{answer}");
     assert_eq!(answer["decisions"], json!([]));
+}
+
+#[tokio::test]
+async fn advice_before_a_submission_has_the_commands_that_the_caller_may_type() {
+    let server = Server::with_teams().await;
+    let (account, _, researcher) = program(&server, "ann").await;
+    give(&server, &account, 6, ("project", "1")).await;
+    let spec = json!({"image": "i", "compute": {"gpuDevicesRequest": 3}});
+    let question = json!({"workspaces": [server.job("w", &spec)]});
+    let lines = |answer: &Value| answer["waiting"][0]["lines"].to_string();
+    let all = lines(&asked(&server, question.clone()).await);
+    assert!(all.contains("elastane project update team-a --gpu-quota 3"), "{all}");
+    let (_, answer) = call(&server, &researcher, ("POST", "/elastane/v1/what-if"), &question).await;
+    let own = lines(&answer);
+    assert!(own.contains("ask an administrator of project team-a"), "{own}");
+    assert!(!own.contains("elastane project update"), "{own}");
 }
 
 #[tokio::test]
@@ -261,10 +278,7 @@ async fn a_time_limit_says_by_when_it_will_have_started() {
     assert!(estimate["earliest"].is_string() && estimate["unknownEnds"].is_null(), "{explained}");
     let (started, latest) = (ms(&started), ms(&estimate["latest"]));
     assert!((started + 1..=started + 3_601_000).contains(&latest), "{explained}");
-    assert!(
-        estimate["assumption"].as_str().unwrap().contains("at their time limit"),
-        "{explained}"
-    );
+    assert!(estimate["assumption"].as_str().unwrap().contains("at its time limit"), "{explained}");
 }
 
 fn ms(time: &Value) -> u64 {

@@ -89,7 +89,7 @@ fn a_manifest_runs_as_it_was_posted_and_one_note_names_what_has_no_effect() {
     let name = said.strip_prefix("Creating workload ").and_then(|rest| rest.split("...").next());
     let name = name.unwrap_or_default();
     assert!(name.starts_with("posted-") && name.len() == "posted-".len() + 5, "{said}");
-    let note = "these have no effect here: metadata.namespace, \
+    let note = "no effect here: metadata.namespace, \
                 spec.template.spec.containers[0].ports, spec.template.spec.serviceAccountName\n";
     assert!(said.contains(note), "{said}");
     assert!(!said.contains("--preemptibility"), "the label says it: {said}");

@@ -99,7 +99,7 @@ fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
         ("runai submit k -i ubuntu -g 100000000000000000000", 2, "is too large"),
         ("runai describe job \"$(printf 'a\\nb')\"", 4, r"Job a\nb does not exist"),
         ("runai training submit j -i ubuntu", 1, "runai delete j"),
-        ("elastane project delete team-a", 1, "delete them first"),
+        ("elastane project delete team-a", 1, "to be deleted first"),
         ("runai submit no -i ubuntu --backoff-limit 0 --command -- /nonexistent", 0, "submitted"),
         ("runai logs -f no", 0, "no wrote nothing: could not be started: `/nonexistent`"),
         (

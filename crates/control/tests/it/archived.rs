@@ -160,7 +160,7 @@ async fn a_project_with_archived_workloads_is_not_deleted() {
     let w = World::that_keeps(0, Database::Sqlite).await;
     let id = w.ended("a", Exit::Code(0)).await;
     let text = refused(w.handle.delete_project("admin", 1).await);
-    assert!(text.contains("still has 1 ended workload;"), "{text}");
+    assert!(text.contains("still has 1 ended workload, to be deleted first"), "{text}");
     w.submit(1, training("b", 99)).await;
     let text = refused(w.handle.delete_project("admin", 1).await);
     assert!(text.contains("still has 2 workloads (b)"), "{text}");

@@ -522,7 +522,7 @@ async fn what_makes_no_sense_is_refused_with_what_is_allowed() {
     w.submit(1, inference("svc", 1, 1, 1)).await;
     let (id, revision) = (w.id("svc"), newest(&w, "svc"));
     let refused = w.handle.suspend("alice", id).await.unwrap_err().to_string();
-    assert!(refused.contains("minReplicas 0"), "{refused}");
+    assert!(refused.contains("--min-replicas 0"), "{refused}");
     let refused = w.handle.delete_workload("alice", revision).await.unwrap_err();
     assert!(refused.to_string().contains("no workload"), "{refused}");
     let beyond = w.handle.scale(revision, BTreeSet::from([100]), String::new()).await.unwrap_err();

@@ -407,7 +407,7 @@ async fn pools_that_cannot_be_are_refused() {
     let refused = w.handle.update_pool("admin", default, label("b")).await.unwrap_err();
     assert!(refused.to_string().starts_with("node pool `default` has no label"), "{refused}");
     let refused = w.handle.delete_pool("admin", default).await.unwrap_err().to_string();
-    assert!(refused.ends_with("it cannot be deleted"), "{refused}");
+    assert!(refused.contains("cannot be deleted"), "{refused}");
     let long = PoolChange { min_runtime_ms: Some(Some(u64::MAX)), ..PoolChange::default() };
     let refused = w.handle.update_pool("admin", &fast, long).await.unwrap_err().to_string();
     assert!(refused.contains("longer than the 366 days"), "{refused}");

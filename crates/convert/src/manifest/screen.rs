@@ -80,8 +80,7 @@ impl Screened {
 
     /// The note that names all fields without effect.
     pub(super) fn into_note(self) -> Option<String> {
-        (!self.noted.is_empty())
-            .then(|| format!("these have no effect here: {}", some_of(&self.noted, ", ")))
+        (!self.noted.is_empty()).then(|| format!("no effect here: {}", some_of(&self.noted, ", ")))
     }
 }
 
@@ -135,7 +134,7 @@ mod tests {
         });
         let mut screened = Screened::default();
         screened.screen("manifest.spec", &mut pod, POD);
-        let text = screened.check().unwrap_err().message;
+        let text = screened.check().unwrap_err().message();
         for part in [
             "manifest.spec.initContainers: is refused: a pod here is one process; leave it out",
             "manifest.spec.container: unknown field; did you mean `containers`?",
@@ -144,7 +143,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{text} lacks {part}");
         }
-        let note = "these have no effect here: spec.containers[0].ports, \
+        let note = "no effect here: spec.containers[0].ports, \
                     spec.containers[0].resources.limits.rdma/hca, spec.dnsPolicy";
         assert_eq!(screened.into_note().as_deref(), Some(note));
         let left = json!({"containers": [{"image": "i",

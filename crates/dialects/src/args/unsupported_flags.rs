@@ -216,7 +216,7 @@ pub(crate) fn refuse(tree: &Command, matches: &ArgMatches) -> Result<Option<Stri
         let each: Vec<_> = each.collect();
         return Ok((!each.is_empty()).then(|| format!("no effect here: {}", each.join(", "))));
     };
-    let text = format!("--{name} is not supported yet: {why}; leave it out");
+    let text = format!("--{name} is not supported yet: {why}");
     Err(command().error(ErrorKind::UnknownArgument, text))
 }
 

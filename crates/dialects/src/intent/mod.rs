@@ -390,6 +390,8 @@ pub struct Page {
     pub offset: usize,
     /// Maximum number of rows; `None` = no limit.
     pub limit: Option<usize>,
+    /// True if the command has flags for further pages.
+    pub has_more_pages: bool,
 }
 
 impl Page {

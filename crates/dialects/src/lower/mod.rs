@@ -142,7 +142,7 @@ fn list_v1(list: v1::List) -> Result<Intent, String> {
         return Err("--status, --node, --user, --label: only `list jobs` takes them".to_owned());
     }
     let limit = list.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let page = Page { offset: 0, limit };
+    let page = Page { offset: 0, limit, has_more_pages: false };
     Ok(match listed {
         v1::Listed::Jobs => Intent::ListWorkloads(ListWorkloads {
             all_projects: list.all_projects,
@@ -461,7 +461,7 @@ fn without_kind(mut words: Vec<String>) -> Vec<String> {
 fn page(typed: &v2::Paging) -> Page {
     let rows = |count| usize::try_from(count).unwrap_or(usize::MAX);
     let limit = (!typed.no_pagination).then_some(rows(typed.limit));
-    Page { offset: rows(typed.offset), limit }
+    Page { offset: rows(typed.offset), limit, has_more_pages: true }
 }
 
 fn output(output: Option<args::Output>) -> OutputFormat {

@@ -23,8 +23,8 @@ pub(super) const NO_REPLICA_OF_SEVERAL: &str = "a replica of an inference is one
 pub(super) const NO_NIM: &str = "there is no operator for NIM here; submit its image as any other: `runai inference submit NAME -i \
      IMAGE --serving-port 8000`";
 
-pub(super) const NO_PROJECT_CHANGE: &str = "projects are made and changed by an administrator, at the server: `elastane project create NAME \
-     --gpu-quota N`";
+pub(super) const NO_PROJECT_CHANGE: &str = "an administrator creates, changes and deletes projects, at the server: `elastane project create \
+     NAME --gpu-quota N`, `elastane project delete NAME`";
 
 /// All texts, for review.
 #[cfg(test)]

@@ -41,6 +41,10 @@ pub(super) fn v1(typed: v1::Submit, line: &[String]) -> Result<Submit, String> {
         return Err("--attach: this terminal cannot stay at its ports as well; leave it out".into());
     }
     // A training is always preemptible.
+    if preemptible && !interactive {
+        let note = "--preemptible has no effect without --interactive";
+        submit.notes.push(note.to_owned());
+    }
     submit.spec.preemptible = (preemptible && interactive).then_some(true);
     Ok(submit)
 }

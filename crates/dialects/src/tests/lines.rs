@@ -82,7 +82,7 @@ fn published_lists_choose_their_tables() {
     assert_eq!(list("runai list -A"), short);
     let wide_of_all = ListWorkloads { all_projects: true, ..wide };
     assert_eq!(list("runai list jobs -A"), wide_of_all);
-    let page = Page { offset: 0, limit: Some(50) };
+    let page = Page { offset: 0, limit: Some(50), has_more_pages: true };
     let any = ListWorkloads { page, noun: Noun::Workload, ..short };
     assert_eq!(list("runai workload list -A"), any);
     assert_eq!(list("runai training list").noun, Noun::Training);

@@ -131,7 +131,7 @@ fn every_verb_says_which_type_is_meant() {
 
 #[test]
 fn lists_of_what_is_in_no_project_have_pages_too() {
-    let some = Page { offset: 2, limit: Some(3) };
+    let some = Page { offset: 2, limit: Some(3), has_more_pages: true };
     for noun in ["project", "cluster", "node"] {
         let page = |tail: &str| match meaning(&format!("runai {noun} list {tail}")) {
             Ok(
@@ -142,7 +142,8 @@ fn lists_of_what_is_in_no_project_have_pages_too() {
             other => panic!("{noun}: {other:?}"),
         };
         assert_eq!(page("--limit 3 --offset 2"), some);
-        assert_eq!(page("--no-pagination"), Page::default());
+        let all = Page { has_more_pages: true, ..Page::default() };
+        assert_eq!(page("--no-pagination"), all);
     }
     for how in ["one", "--name one", "--id one"] {
         assert_eq!(
@@ -218,7 +219,7 @@ fn a_command_without_dashes_is_told_where_it_belongs() {
         "runai workspace submit q1 -i ubuntu --command sleep infinity",
         "runai submit q1 -i ubuntu --command sleep 5",
     ] {
-        refused(line, "as in `-c -- sleep 5`");
+        refused(line, "as in `--command -- sleep 5`");
     }
     let said = meaning("runai training submit q1 -i ubuntu --gpuu 1 -c").unwrap_err();
     assert!(!said.contains("sleep 5"), "{said}");

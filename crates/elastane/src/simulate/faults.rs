@@ -29,8 +29,11 @@ pub(super) fn run(flags: &Simulate, seeds: u64, out: &mut dyn Write) -> Result<(
     writeln!(out, "{seeds} histories (seeds {} to {last}), every invariant held", flags.seed)?;
     writeln!(
         out,
-        "{} steps, {} batches, {} crashes, {} starts",
-        done.steps, done.batches, done.crashes, done.starts
+        "{}, {}, {}, {}",
+        units::counted(done.steps, "step"),
+        units::counted(done.batches, "batch"),
+        units::counted(done.crashes, "crash"),
+        units::counted(done.starts, "start")
     )?;
     Ok(())
 }

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use api_types::{NodePatch, NodeScheduling, SimulatedNode};
+use api_types::{NodePatch, NodeScheduling, NodeStatus, SimulatedNode};
 use client::Client;
 use sim::scenario::Scenario;
 use sim::states::State;
@@ -87,8 +87,11 @@ pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error>
             format!("node {} added (simulated); node-remove takes it away", node.name)
         }
         Drill::NodeRemove { node } => {
+            let there = client.status().await?.nodes;
             client.remove_simulated_node(&node).await?;
-            format!("node {node} removed (simulated); node-add brings it back")
+            let command = there.iter().find(|one| one.name == node).map(addition);
+            let command = command.unwrap_or_default();
+            format!("node {node} removed (simulated); `{command}` adds it again")
         }
         Drill::Drain { node } => {
             is_simulated(&client, &node).await?;
@@ -100,6 +103,21 @@ pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error>
     };
     writeln!(std::io::stdout(), "{said}")?;
     Ok(())
+}
+
+/// The command that adds a simulated node like this one.
+fn addition(node: &NodeStatus) -> String {
+    let mut command = format!("elastane simulate node-add {}", node.name);
+    command += &format!(" --gpus {}", node.gpu_used.len());
+    if let Some(bytes) = node.gpu_memory_bytes.first() {
+        command += &format!(" --gpu-memory {}", units::format_bytes(*bytes));
+    }
+    command += &format!(" --cpu {}", units::format_millis(node.cpu_millis));
+    command += &format!(" --memory {}", units::format_bytes(node.memory_bytes));
+    for (key, value) in &node.labels {
+        command += &format!(" --label {key}={value}");
+    }
+    command
 }
 
 /// Refuses a node with real GPUs; the server checks that the node exists.

@@ -367,8 +367,9 @@ async fn batch(
         }
         match outcome {
             Ok(()) => response.succeeded.push(id),
-            Err(ApiError { status, message, .. }) => {
-                response.failed.push(BatchFailure { id, code: status.as_u16(), message });
+            Err(error) => {
+                let (code, message) = (error.status.as_u16(), error.message());
+                response.failed.push(BatchFailure { id, code, message });
             }
         }
     }
@@ -402,8 +403,8 @@ async fn batch_create(
             };
             match make(&iam, &caller, payload.clone()).await {
                 Ok(made) => response.succeeded.push(made),
-                Err(ApiError { status, message, .. }) => {
-                    let code = status.as_u16();
+                Err(error) => {
+                    let (code, message) = (error.status.as_u16(), error.message());
                     let failed = FailedAccessRule { payload, code, message };
                     response.failed.push(failed);
                 }

@@ -100,7 +100,7 @@ async fn begin(
     let who = who.inspect_err(|error| {
         if iam.notes_refusal(&name, &origin) {
             let control = iam.control.asked_from(audit_detail(&origin, false, Some(error.status)));
-            control.record(&units::shown(&name), "session.begin", "", &error.message);
+            control.record(&units::shown(&name), "session.begin", "", &error.message());
         }
     })?;
     let (made, halves) = session::begin_in_browser(&iam, &who, &origin).await?;

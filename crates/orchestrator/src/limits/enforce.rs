@@ -168,16 +168,13 @@ impl State {
                 self.emit(one.id, EventBuilder::new(near, text).warning().code(code));
                 continue;
             }
-            let message = match one.by {
-                Limit::Run => format!(
-                    "suspended after {limit}, which is as long as its project or department \
-                     allows; resume it to go on"
-                ),
-                Limit::Idle => format!(
-                    "suspended after its GPUs were idle for {limit}, which is as long as its \
-                     project or department allows; resume it to go on"
-                ),
+            let own = self.workloads.get(&one.id).and_then(|of| of.spec.time_limit_ms);
+            let limited = match one.by {
+                Limit::Run if own == Some(one.limit_ms) => ", its time limit",
+                Limit::Run => ", the time limit of its project or department",
+                Limit::Idle => " of idle GPUs, the limit of its project or department",
             };
+            let message = format!("suspended after {limit}{limited}; resume it to go on");
             self.evicted(one.id, code, message.clone());
             self.set_desired(one.id, Desired::Suspend);
             self.emit(one.id, EventBuilder::new(over, message).warning().code(code));

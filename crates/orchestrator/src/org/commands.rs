@@ -144,13 +144,13 @@ impl State {
         if let Some(names) = self.workloads.names_in(id) {
             let some = admission::some_of(names.keys().map(String::as_str));
             return Err(Error::conflict(format!(
-                "project `{name}` still has {} ({some}); delete them first",
+                "project `{name}` still has {} ({some}); `runai delete --all -p {name}` deletes its workloads",
                 units::counted(names.len() as u64 + archived, "workload")
             )));
         }
         if archived > 0 {
             return Err(Error::conflict(format!(
-                "project `{name}` still has {}; delete them first, as `runai list -p {name}` shows them",
+                "project `{name}` still has {}, to be deleted first; `runai list -p {name}` lists them",
                 units::counted(archived, "ended workload")
             )));
         }

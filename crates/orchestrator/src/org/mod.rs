@@ -329,7 +329,7 @@ impl OrgMut<'_> {
             let some = admission::some_of(projects.iter().copied());
             let count = units::counted(projects.len(), "project");
             return Err(Error::conflict(format!(
-                "department `{name}` still has {count} ({some}); delete them first"
+                "department `{name}` still has {count} ({some}), to be deleted first"
             )));
         }
         if id == DEPARTMENT_DEFAULT {

@@ -116,7 +116,8 @@ impl State {
                 change.label_value.into_iter().for_each(|new| *value = new);
             }
             None if change.label_key.is_some() || change.label_value.is_some() => {
-                let why = "node pool `default` has no label: it takes the nodes of no other pool";
+                let why =
+                    "node pool `default` has no label: it has the nodes that no other pool has";
                 return Err(Error::invalid("label", why));
             }
             None => {}
@@ -138,7 +139,8 @@ impl State {
         let pool = self.pools.get(id)?;
         let name = pool.name().to_owned();
         if pool.model == PoolId::DEFAULT {
-            let why = "node pool `default` takes the nodes of no other pool; it cannot be deleted";
+            let why =
+                "node pool `default` cannot be deleted: it has the nodes that no other pool has";
             return Err(Error::conflict(why));
         }
         self.pool_is_unnamed(&name)?;

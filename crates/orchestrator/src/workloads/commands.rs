@@ -136,9 +136,10 @@ impl State {
         refuse_ended(workload, "suspended")?;
         if workload.spec.has_revisions() {
             return Err(Error::conflict(format!(
-                "inference `{}` cannot be suspended; with minReplicas 0 it has no replicas while no \
-                 request comes, or delete it",
-                workload.spec.name
+                "inference `{0}` cannot be suspended; `runai inference update {0} -p {1} \
+                 --min-replicas 0` leaves it without replicas while no request comes",
+                workload.spec.name,
+                self.org.project_name(workload.project_id)
             )));
         }
         if workload.desired == Desired::Run {

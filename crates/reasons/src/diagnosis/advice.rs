@@ -75,10 +75,13 @@ impl Advice {
     /// Its commands before the workload is submitted: none of them changes the workload.
     #[must_use]
     pub fn commands_before_submission(&self) -> Vec<String> {
-        match self.change {
-            Change::Preemptible | Change::Priority { .. } => Vec::new(),
-            _ => self.commands(),
-        }
+        if self.updates_workload() { Vec::new() } else { self.commands() }
+    }
+
+    /// True if its command updates the workload itself.
+    #[must_use]
+    pub const fn updates_workload(&self) -> bool {
+        matches!(self.change, Change::Preemptible | Change::Priority { .. })
     }
 
     /// True if the change ends another revision of the same inference.

@@ -27,9 +27,12 @@ pub fn apply_change(
         })
     };
     let id = match change {
-        Change::Gpus { gpus } => {
-            set(&|spec| spec.pod_sets[0].request.gpu = GpuRequest::Whole(*gpus))?
-        }
+        Change::Gpus { gpus } => set(&|spec| match &mut spec.pod_sets[0].request.gpu {
+            GpuRequest::Share { devices, .. } | GpuRequest::Memory { devices, .. } => {
+                *devices = *gpus;
+            }
+            whole => *whole = GpuRequest::Whole(*gpus),
+        })?,
         Change::Share { .. } | Change::GpuMemory { .. } => set(&|spec| smaller(change, spec))?,
         Change::Pods { set: at, pods, .. } => set(&|spec| {
             let of = &mut spec.pod_sets[*at];

@@ -55,11 +55,14 @@ impl OwnDemand {
     #[must_use]
     pub fn text(&self) -> String {
         let Self { queue, kind, requested, left_out } = self;
+        let part = match left_out == requested {
+            true => "which do not count".to_owned(),
+            false => format!("of which {} do not count", number(*kind, *left_out)),
+        };
         format!(
-            "{queue} asks for {}; {} of it not counted as demand, as that could not be placed if \
-             everything were free",
-            of(*kind, *requested),
-            number(*kind, *left_out)
+            "{queue} asks for {}, {part} for its fair share: no place would fit even if everything \
+             were free",
+            of(*kind, *requested)
         )
     }
 }

@@ -20,6 +20,11 @@ pub struct Part {
 }
 
 impl Part {
+    /// True if every pod finds a place and no node lacks room.
+    pub(super) fn fits(&self) -> bool {
+        self.placeable == self.pods && self.classes.iter().all(|class| class.failing.is_empty())
+    }
+
     /// One line for the set and one for each class of nodes.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {

@@ -353,10 +353,7 @@ mod tests {
 
     #[test]
     fn only_an_answer_that_says_no_is_passed_over() {
-        let api = |code| {
-            let (message, details) = ("no".to_owned(), None);
-            Error::Server(client::Error::Api { code, message, details })
-        };
+        let api = |code| Error::Server(client::Error::refusal(code, "no".to_owned()));
         let url = "u".to_owned();
         assert!(is_refused(&api(404)) && is_refused(&api(500)));
         assert!(!is_refused(&api(503)) && !is_refused(&client::Error::NotRunning { url }.into()));

@@ -30,10 +30,11 @@ fn every_noun_is_listed_and_described() {
             let dialect = Dialect::V2;
             Ok(Intent::ListObjects(ListObjects { of, dialect, all_projects, page, how }))
         };
-        let first = Page { offset: 0, limit: Some(50) };
+        let first = Page { offset: 0, limit: Some(50), has_more_pages: true };
         assert_eq!(meaning(&format!("runai {word} list")), list(false, first, OutputFormat::Text));
         let every = meaning(&format!("runai {word} list -A --yaml --no-pagination"));
-        assert_eq!(every, list(true, Page::default(), OutputFormat::Yaml));
+        let all = Page { has_more_pages: true, ..Page::default() };
+        assert_eq!(every, list(true, all, OutputFormat::Yaml));
         let one =
             Ok(Intent::DescribeObject(of, "a".to_owned(), OutputOptions::only(OutputFormat::Json)));
         assert_eq!(meaning(&format!("runai {word} describe a -o json")), one);
@@ -100,7 +101,7 @@ fn objects_are_shown_by_the_table_of_their_kind() {
 
 #[test]
 fn a_page_knows_how_many_rows_come_after() {
-    let page = |offset, limit| Page { offset, limit }.of(vec![1, 2, 3, 4, 5]);
+    let page = |offset, limit| Page { offset, limit, has_more_pages: true }.of(vec![1, 2, 3, 4, 5]);
     assert_eq!(page(0, None), (vec![1, 2, 3, 4, 5], 0));
     assert_eq!(page(1, Some(2)), (vec![2, 3], 2));
     assert_eq!(page(9, Some(2)), (vec![], 0));

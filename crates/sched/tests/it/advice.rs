@@ -55,6 +55,20 @@ fn fewer_gpus_stay_within_the_limit() {
 }
 
 #[test]
+fn fewer_gpus_of_which_each_gives_a_part() {
+    let script = "submit a/x -g 0.5 --devices 9";
+    check(
+        "n1:8",
+        "a:8",
+        script,
+        "x",
+        &expect![[r#"
+        ask for at most 8 GPUs
+    "#]],
+    );
+}
+
+#[test]
 fn fewer_pods() {
     let script = "submit a/o -g 2 --interactive; submit a/gang -g 2 --pods 3";
     check(
@@ -328,6 +342,22 @@ fn a_quota_of_a_department() {
         &expect![[r#"
         let it be preemptible
         raise the quota of a from 1 to 3 GPUs and of lab from 2 to 3 GPUs
+    "#]],
+    );
+}
+
+#[test]
+fn a_quota_that_is_enough_is_not_raised_with_another() {
+    let mut w = World::new("n1:8", "");
+    let quota = Resources { gpu_millis: 8000, memory_bytes: 2 << 30, ..Resources::UNLIMITED };
+    w.queue("a", None, Share::new(quota, Resources::UNLIMITED));
+    w.run("submit a/w -g 1 --memory 3GiB --interactive");
+    check_in(
+        &w,
+        "w",
+        &expect![[r#"
+        ask for at most 2GiB of memory
+        let it be preemptible
     "#]],
     );
 }

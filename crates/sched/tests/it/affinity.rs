@@ -70,7 +70,7 @@ fn replicas_keep_apart() {
     assert_eq!(w.gpus(), "n1[x .] n2[. .] n3[x .]");
     expect![[r#"
         P110 3 of 3 nodes that it may go to have pods that it must not be with
-        P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
+        P205 nothing is stopped for 1 GPU: only work of its own project could give way, and none of that has a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
     "#]]
     .assert_eq(&w.why("x"));
 }
@@ -85,14 +85,14 @@ fn who_keeps_away_is_kept_away_from() {
     expect![[r#"
         P107 1 of 3 nodes lacks a label that it selects
         P110 2 of 2 nodes that it may go to have pods that must not be with it
-        P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
+        P205 nothing is stopped for 1 GPU: only work of its own project could give way, and none of that has a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
     "#]]
     .assert_eq(&w.why("m"));
     expect![[r#"
         Why it waits:
           P107 1 of 3 nodes lacks a label that it selects
           P110 2 of 2 nodes that it may go to have pods that must not be with it
-          P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
+          P205 nothing is stopped for 1 GPU: only work of its own project could give way, and none of that has a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
         Where it does not fit:
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=a): all have pods that must not be with it
           1 node, n3 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=b): lacks a label that it selects

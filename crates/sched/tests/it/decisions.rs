@@ -238,13 +238,13 @@ fn who_waits_for_own_work_or_its_own_delay_says_so() {
     let mut w = World::new("n1:2 n2:2", "a:2 b:2");
     w.run("label n1 n=1; submit b/own -g 0 --label at=n1 --on n=1");
     w.run("submit a/x --with at=n1 -g 2; submit a/y --with at=n1");
-    says(&w, "y", "only its own project holds any, and nothing of a priority below 50; a holds 2");
-    w.run("submit b/late -g 2 --with at=n1 --delay 90000");
     says(
         &w,
-        "late",
-        "P205 nothing is stopped for 2 GPUs before its preemption delay of 90 s is over",
+        "y",
+        "only work of its own project could give way, and none of that has a priority below 50; a holds 2",
     );
+    w.run("submit b/late -g 2 --with at=n1 --delay 90000");
+    says(&w, "late", "P205 others are stopped for it only after its preemption delay of 90 s");
 }
 
 #[test]

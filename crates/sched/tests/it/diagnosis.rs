@@ -28,7 +28,7 @@ fn a_full_cluster_is_told_by_class_and_holder() {
           a/x holds 4 GPUs: nothing is taken from other projects for this one
           a/y holds 2 GPUs: nothing is taken from other projects for this one
           b/v holds 2 GPUs: may be taken from
-          b asks for 5 GPUs; 3 of it not counted as demand, as that could not be placed if everything were free
+          b asks for 5 GPUs, of which 3 do not count for its fair share: no place would fit even if everything were free
         Why nothing was moved or taken for it:
           P401 nothing is moved: a limit or quota refuses it, whatever others do (P202)
           P402 nothing is taken from other projects: a limit or quota refuses it, whatever others do (P202)
@@ -170,7 +170,7 @@ fn patience_is_named() {
     expect![[r#"
         Why it waits:
           P102 needs 1 GPU; no GPU of 1 node is free
-          P205 nothing is stopped for 1 GPU before its preemption delay of 90 s is over
+          P205 others are stopped for it only after its preemption delay of 90 s
         Where it does not fit:
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few free GPUs (needs 1, has 0)
         Who holds what it needs:
@@ -198,7 +198,7 @@ fn moves_have_a_bound() {
     expect![[r#"
         Why it waits:
           P102 needs 2 GPUs on one node; 2 are free on 2 nodes, at most 1 on one
-          P205 nothing is stopped for 2 GPUs: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 4, fair share 4)
+          P205 nothing is stopped for 2 GPUs: only work of its own project could give way, and none of that has a priority below 50; a holds 2 GPUs (quota 4, fair share 4)
         Where it does not fit:
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 2, at most 1 on n1)
         Who holds what it needs:
@@ -254,7 +254,7 @@ fn non_preemptible_over_quota() {
     expect![[r#"
         Why it waits:
           P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 1, this one asks for 1
-        Where it does not fit:
+        Where it would fit:
           1 node, n1 (4 GPUs of 16GiB, 100 cores, 1TiB): has room
         Who holds what it needs:
           a holds 1 GPU (quota 1, fair share 2)
@@ -280,7 +280,7 @@ fn a_limit() {
     expect![[r#"
         Why it waits:
           P201 a may hold 2 GPUs and holds 2; 1 more would pass its limit
-        Where it does not fit:
+        Where it would fit:
           1 node, n1 (4 GPUs of 16GiB, 100 cores, 1TiB): has room
         Who holds what it needs:
           a holds 2 GPUs (quota 1, fair share 2)
@@ -313,7 +313,7 @@ fn too_large() {
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 2)
           1 node, n2 (4 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 4)
         Who holds what it needs:
-          a asks for 8 GPUs; 8 of it not counted as demand, as that could not be placed if everything were free
+          a asks for 8 GPUs, which do not count for its fair share: no place would fit even if everything were free
         Why nothing was moved or taken for it:
           P401 nothing is moved: it could not start if everything were free (P204)
           P402 nothing is taken from other projects: it could not start if everything were free (P204)

@@ -9,7 +9,7 @@ fn a_gated_workload_is_not_considered_until_it_is_ungated() {
     w.run("submit a/job --gated");
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[. .]", ""));
     expect![[r#"
-        P305 1 of its 1 pod is held back by a scheduling gate
+        P305 its pod is held back by a scheduling gate
     "#]]
     .assert_eq(&w.why("job"));
     w.run("ungate job");

@@ -84,7 +84,7 @@ fn several_devices_of_a_share() {
         "t",
         &expect![[r#"
             P103 needs 0.5 of 2 GPUs of one node each; at most 0.3 is free on so many
-            P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 0.7 GPU (quota 2, fair share 1.7)
+            P205 nothing is stopped for 1 GPU: only work of its own project could give way, and none of that has a priority below 50; a holds 0.7 GPU (quota 2, fair share 1.7)
         "#]],
     );
 }

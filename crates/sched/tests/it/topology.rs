@@ -219,7 +219,7 @@ fn the_reason_says_where_the_other_pods_are() {
     );
     expect_test::expect![[r#"
         P108 the other pods are in rack a.1 of topology net, which has room for 0 of 1 more
-        P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 4 GPUs (quota 16, fair share 6)
+        P205 nothing is stopped for 1 GPU: only work of its own project could give way, and none of that has a priority below 50; a holds 4 GPUs (quota 16, fair share 6)
     "#]]
     .assert_eq(&w.why("g"));
 }

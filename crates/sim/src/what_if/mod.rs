@@ -5,9 +5,9 @@
 //!  steps of a scenario, submissions --> inputs of the machine --> its decisions, places, reasons
 //! ```
 
-use model::{Cluster, WorkloadId};
+use model::WorkloadId;
 use orchestrator::{Error, StoredState};
-use sched::Policy;
+use reasons::diagnosis::Diagnosis;
 use spec::WorkloadSpec;
 use units::Instant;
 use uuid::Uuid;
@@ -54,8 +54,10 @@ pub struct WouldWait {
     pub workload: String,
     /// Reasons why it would wait.
     pub reasons: Vec<ReasonView>,
-    /// Detailed diagnosis, as lines of text.
-    pub lines: Vec<String>,
+    /// Detailed diagnosis; `None` if an equal workload has it, or too many have one.
+    pub diagnosis: Option<Diagnosis>,
+    /// Moment of the diagnosis.
+    pub at: Instant,
     /// Name of an equal workload that has the detailed diagnosis.
     pub like: Option<String>,
 }
@@ -148,19 +150,14 @@ impl Question {
             let (project, name) = (workload.project_name.clone(), workload.spec.name.clone());
             let like = explained.iter().find(|(other, _)| sched::alike(cluster, model, *other));
             let like = like.map(|(_, name)| name.clone());
-            let mut lines = Vec::new();
+            let mut diagnosis = None;
             if like.is_none() && explained.len() < explained_max {
-                lines = long_answer(cluster, model, now, policy);
+                diagnosis = sched::diagnose(cluster, model, now, policy);
                 explained.push((model, format!("{project}/{name}")));
             }
             let reasons = view.why(workload);
-            all.push(WouldWait { project, workload: name, reasons, lines, like });
+            all.push(WouldWait { project, workload: name, reasons, diagnosis, at: now, like });
         }
         all
     }
-}
-
-fn long_answer(cluster: &Cluster, id: WorkloadId, now: Instant, policy: &Policy) -> Vec<String> {
-    let found = sched::diagnose(cluster, id, now, policy);
-    found.map(|diagnosis| diagnosis.details_before_submission(now)).unwrap_or_default()
 }

@@ -66,19 +66,25 @@ fn others_are_stopped_for_what_is_submitted_and_only_that_is_told() {
     assert_eq!(decisions(&asked(&[]).expect("an answer")), "");
 }
 
+/// The diagnosis of a workload that was not submitted.
+fn lines(waiting: &sim::what_if::WouldWait) -> String {
+    let found = waiting.diagnosis.as_ref().expect("a diagnosis");
+    found.details_before_submission(waiting.at).join("\n")
+}
+
 #[test]
 fn what_would_wait_says_why_and_alike_ones_only_once() {
     let came = asked(&["{submit: {name: b, count: 2, project: team-b, gpu: 5}}"]);
     let waiting = came.expect("an answer").waiting;
     assert_eq!((waiting[0].workload.as_str(), waiting[0].reasons[0].code.as_ref()), ("b1", "P101"));
-    assert!(!waiting[0].lines.is_empty() && waiting[0].like.is_none(), "{waiting:?}");
+    assert!(waiting[0].diagnosis.is_some() && waiting[0].like.is_none(), "{waiting:?}");
     assert_eq!(waiting[1].like.as_deref(), Some("team-b/b1"));
 }
 
 #[test]
 fn no_command_changes_a_request_that_was_not_submitted() {
     let came = asked(&["{submit: {name: more, project: team-a, gpu: 2}}"]).expect("an answer");
-    let lines = came.waiting[0].lines.join("\n");
+    let lines = lines(&came.waiting[0]);
     assert!(lines.contains("raise its priority"), "{lines}");
     assert!(!lines.contains("runai workload update"), "{lines}");
     assert!(lines.contains("runai delete a"), "what is there can be changed: {lines}");
@@ -91,7 +97,7 @@ fn the_quota_of_a_department_that_is_a_sum_rises_with_that_of_the_project() {
     let step = Step::read("{submit: {name: x, project: team-a, gpu: 2, preemptible: false}}");
     let asked = Asked::Step(Box::new(step.expect("a step")));
     let came = what_if(stored(&machine), &[asked], 5).expect("an answer");
-    let lines = came.waiting[0].lines.join("\n");
+    let lines = lines(&came.waiting[0]);
     assert!(lines.contains("raise the quota of team-a from 1 to 2 GPUs"), "{lines}");
     let advice = lines.split("What would let it start").nth(1).expect("advice");
     assert!(!advice.contains("department"), "{lines}");

@@ -103,7 +103,7 @@ impl<S: Sync> FromRequestParts<S> for UsageQuery {
                                 .ok_or_else(|| {
                                     ApiError::field(
                                         "by",
-                                        unknown_word("value", word, &known).message,
+                                        unknown_word("value", word, &known).message(),
                                     )
                                 })?
                                 .1,

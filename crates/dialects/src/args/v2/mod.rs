@@ -58,7 +58,7 @@ pub(crate) enum OfTraining {
 /// Verbs of trainings and workspaces; what is submitted differs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb<S: Args> {
-    /// Submit one
+    /// Submit a workload
     Submit(Deferred<S>),
     /// Verbs that every kind has.
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub(crate) enum Verb<S: Args> {
 /// Verbs of `inference`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum OfInference {
-    /// Submit one
+    /// Submit a workload
     Submit(Deferred<Inference>),
     /// Change the values of one without an interruption
     Update(Deferred<Update>),

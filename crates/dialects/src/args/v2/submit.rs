@@ -203,9 +203,9 @@ pub(crate) enum RestartPolicy {
 /// Preemptibility of a workload: whether it may be evicted for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preemptibility {
-    /// It may.
+    /// Others may stop it.
     Preemptible,
-    /// It may not, and so stays within the quota.
+    /// Others may not stop it, and it stays within the quota.
     NonPreemptible,
 }
 

@@ -50,21 +50,27 @@ impl WhatIf<'_> {
         }
     }
 
+    fn fewer_gpus(&mut self, asked: u32) {
+        self.most(1, u64::from(asked).saturating_sub(1), |gpus| Change::Gpus {
+            gpus: u32::try_from(gpus).unwrap_or(u32::MAX),
+        });
+    }
+
     fn less_gpu(&mut self, request: GpuRequest, may_be_elastic: bool) {
         match request {
             GpuRequest::Whole(gpus) => {
-                self.most(1, u64::from(gpus).saturating_sub(1), |gpus| Change::Gpus {
-                    gpus: u32::try_from(gpus).unwrap_or(u32::MAX),
-                });
+                self.fewer_gpus(gpus);
                 if gpus > 1 && may_be_elastic {
                     self.consider(&Change::Elastic);
                 }
             }
-            GpuRequest::Share { millis, .. } => {
+            GpuRequest::Share { devices, millis } => {
+                self.fewer_gpus(devices);
                 let steps = millis.saturating_sub(1) / SHARE_STEP_MILLIS;
                 self.most(1, steps, |step| Change::Share { millis: step * SHARE_STEP_MILLIS });
             }
-            GpuRequest::Memory { bytes, .. } => {
+            GpuRequest::Memory { devices, bytes } => {
+                self.fewer_gpus(devices);
                 self.fewer_bytes(bytes, |bytes| Change::GpuMemory { bytes });
             }
             GpuRequest::Mig(_) => {}
@@ -260,7 +266,8 @@ impl WhatIf<'_> {
             own.push(raise(&leaf, Kind::Gpu, quota, quota));
         }
         let above = quotas.iter().any(|raise| raise.id != leaf);
-        self.quota(&own) || (above && self.quota(&quotas) && self.fewer(Change::Quota))
+        (self.quota(&own) && self.fewer(Change::Quota))
+            || (above && self.quota(&quotas) && self.fewer(Change::Quota))
     }
 
     /// Removes raises without which it still starts, those of the highest queues first.
