@@ -63,7 +63,7 @@ pub fn as_in_a_scenario(spec: &WorkloadSpec, project: &str) -> Workload {
             task_priority: set.pod_priority,
             ..scenario::PodSet::named(&set.role)
         };
-        asked.confine(&orchestrator::node_constraints(spec, set, id));
+        asked.confine(&spec::node_constraints(spec, set, id));
         asked
     };
     workload.set_pods(spec.sets().map(set).collect());

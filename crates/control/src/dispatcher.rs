@@ -5,9 +5,8 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
-use engine::{Engine, Observation};
+use engine::{Engine, Observation, PodFeed};
 use tokio::sync::{mpsc, watch};
 use units::Instant;
 
@@ -22,6 +21,7 @@ use crate::requests::{
 use crate::secrets::Completion;
 use crate::shared::ControlState;
 use crate::time::MonotonicClock;
+use crate::waits::{changes, quiet, timer};
 use crate::{BatchFault, Options, archived, deleted, stored};
 use model::Op;
 use orchestrator::{
@@ -33,17 +33,14 @@ use view::{GpuFaults, WorkloadView};
 
 /// Most events in a batch, so that answers do not wait for a long stream.
 const BATCH_MAX: usize = 256;
-/// Wait between two tries to write after a failure.
-const RETRY_MS: u64 = 500;
 /// Faults in a row, of a state that no request was to change, before the server gives up.
 const FAULTS_MAX: u32 = 5;
-/// Quiet time before the state is rebuilt only for the recording.
-const QUIET_MS: u64 = 5;
 
 /// A message to the dispatcher.
 enum Message {
     Request(Request),
     Input(Input),
+    Inputs(Vec<Input>),
     Verdict(Verdict),
     /// A timer; or, after a failure to write, the next attempt.
     Due,
@@ -64,6 +61,7 @@ pub(crate) struct Dispatcher {
     executor: Executor,
     shared: Arc<ControlState>,
     engine: Arc<dyn Engine>,
+    feed: Option<Arc<dyn PodFeed>>,
     store: store::Store,
     clock: Arc<MonotonicClock>,
     policy: Arc<sched::Policy>,
@@ -128,6 +126,7 @@ impl Dispatcher {
             state,
             executor,
             shared,
+            feed: engine.feed(),
             engine,
             store,
             clock,
@@ -163,15 +162,18 @@ impl Dispatcher {
     /// first batch.
     async fn reconcile(&mut self, objects: Vec<NewObject>) -> Result<(), Error> {
         let listed = self.shared.metrics.engine(Verb::List, self.engine.list()).await;
-        let mut listed = listed.map_err(|error| Error::Unavailable {
-            message: format!("the engine cannot say what runs: {error}"),
-        })?;
+        let mut listed = listed.map_err(|error| unavailable(&error))?;
         archived::leave_out(&self.store, &self.state, &mut listed).await?;
         let left = deleted::left(&*self.engine, &self.store).await?;
         let (idle, gpus) = (self.inbox.idle.borrow().clone(), self.inbox.gpus.borrow().clone());
         let keeps = self.engine.capabilities().keeps_limits;
         let engine = [Input::Engine(listed, keeps), Input::Left(left)];
         let inputs = [Input::Idle(idle), Input::Gpus(gpus)].into_iter().chain(engine);
+        let listing = match &self.feed {
+            Some(feed) => Some(feed.listing().await.map_err(|error| unavailable(&error))?),
+            None => None,
+        };
+        let inputs = inputs.chain(listing.map(Input::Listed));
         let inputs = inputs.chain(objects.into_iter().map(creation)).collect();
         self.scheduler.renew();
         self.take(inputs, Vec::new()).await
@@ -228,6 +230,9 @@ impl Dispatcher {
                     }
                 },
                 Some(told) = self.told.recv(), if takes => Message::Input(told),
+                changed = changes(self.feed.as_ref()), if takes && !self.stale => {
+                    Message::Inputs(changed)
+                }
                 Ok(()) = self.inbox.idle.changed() => Message::Due,
                 Ok(()) = self.inbox.gpus.changed() => {
                     Message::Input(Input::Gpus(self.inbox.gpus.borrow_and_update().clone()))
@@ -326,6 +331,7 @@ impl Dispatcher {
             match message {
                 Message::Due => {}
                 Message::Input(input) => inputs.push(input),
+                Message::Inputs(all) => inputs.extend(all),
                 Message::Verdict(verdict) => inputs.extend(self.input_of(verdict)),
                 Message::Request(request) => {
                     let Some(request) = request.admitted(&self.shared.view.load()) else {
@@ -572,6 +578,10 @@ impl Dispatcher {
     }
 }
 
+fn unavailable(error: &engine::Error) -> Error {
+    Error::Unavailable { message: format!("the engine cannot say what runs: {error}") }
+}
+
 /// Creation of an object by the server itself.
 fn creation(new: NewObject) -> Input {
     let origin = AuditDetail { by_program: true, ..AuditDetail::default() };
@@ -583,18 +593,5 @@ fn log(note: Note) {
         Note::Error(text) => tracing::error!("{text}"),
         Note::Warning(text) => tracing::warn!("{text}"),
         Note::Debug(text) => tracing::debug!("{text}"),
-    }
-}
-
-/// Returns after `QUIET_MS`, for a `select!` that waits for other events, too.
-async fn quiet() {
-    tokio::time::sleep(Duration::from_millis(QUIET_MS)).await;
-}
-
-async fn timer(clock: &MonotonicClock, due: Option<Instant>, stale: bool) {
-    match due {
-        _ if stale => tokio::time::sleep(Duration::from_millis(RETRY_MS)).await,
-        Some(at) => clock.sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }

@@ -11,9 +11,11 @@ use tokio::task::JoinHandle;
 use units::Instant;
 use uuid::Uuid;
 
+use crate::feed_verbs::carry_out;
 use crate::metrics::{Metrics, Verb};
 use crate::secrets::Completion;
 use crate::time::MonotonicClock;
+use crate::waits::Gate;
 use orchestrator::{Action, Input, PortsWanted};
 
 /// Longest wait between two tries to stop a run.
@@ -114,14 +116,7 @@ impl Executor {
         if self.last.len() >= CHAINS_SWEPT_AT {
             self.last.retain(|_, chain| !chain.task.is_finished());
         }
-        let pod = match &action {
-            Action::Start(start) => start.spec.key.pod,
-            Action::Stop(key, _) | Action::LimitGpus(key, _) | Action::Remove(key) => key.pod,
-            Action::Evict { run, .. } => run.pod,
-            Action::Forget(pod) => *pod,
-            Action::FindPorts(wanted) => wanted.workload,
-            Action::RemoveVolume(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
-        };
+        let pod = pod_of(&action);
         let clears = matches!(action, Action::Remove(_) | Action::Forget(_));
         let before = self.last.remove(&pod).map(|chain| chain.task);
         let engine = self.engine.clone();
@@ -173,6 +168,11 @@ impl Executor {
                     // again.
                     let _ = told.send(Input::Ports(wanted, found));
                 }
+                Action::Adopted(run, verb) => {
+                    if let Some(feed) = engine.engine.feed() {
+                        carry_out(&*feed, (run, verb), &open, &told, &clock).await;
+                    }
+                }
                 Action::RemoveVolume(name) => remove_volume(&engine, &name, &open, &told).await,
             }
         });
@@ -198,8 +198,17 @@ impl Executor {
     }
 }
 
-/// True while an executor acts. A start holds a read lock: a start is never left incomplete.
-type Gate = Arc<RwLock<bool>>;
+/// The pod that an action is about, or an id for its other object.
+fn pod_of(action: &Action) -> Uuid {
+    match action {
+        Action::Start(start) => start.spec.key.pod,
+        Action::Stop(key, _) | Action::LimitGpus(key, _) | Action::Remove(key) => key.pod,
+        Action::Evict { run, .. } | Action::Adopted(run, _) => run.pod,
+        Action::Forget(pod) => *pod,
+        Action::FindPorts(wanted) => wanted.workload,
+        Action::RemoveVolume(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
+    }
+}
 
 /// Starts a run; answers how it ended if it could not be started.
 async fn start(engine: &Counted, spec: RunSpec, open: &Gate) -> Option<Exit> {

@@ -20,6 +20,7 @@ mod dispatcher;
 mod executor;
 mod faults;
 pub mod feed;
+mod feed_verbs;
 mod gpu_watch;
 mod handle;
 mod logs_exec;
@@ -36,6 +37,7 @@ mod secrets;
 mod service;
 mod shared;
 mod time;
+mod waits;
 mod wanted;
 
 pub use culprits::DecisionFault;

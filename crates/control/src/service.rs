@@ -84,7 +84,7 @@ impl Service {
         watch.check(options.nodes.nodes.iter()).await;
         let retention = Retention::new(options.kept, options.user_limits.clone());
         let opened = Dispatcher::open(options, clock.clone(), shared.clone(), inbox, snapshot);
-        let dispatcher = opened.await?;
+        let dispatcher = Box::pin(opened).await?;
         let meter = Meter::new(shared.clone(), clock, idle, retention);
         let handle = Handle::new(requests, queries, shared.clone());
         Ok((Self { dispatcher, meter, watch, shared }, handle))

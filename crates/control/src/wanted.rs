@@ -2,8 +2,8 @@
 //! the machine's state.
 
 use engine::Engine;
-use orchestrator::{Error, Wanted, without_place};
-use spec::WorkloadSpec;
+use orchestrator::{Error, Wanted};
+use spec::{WorkloadSpec, without_place};
 
 /// A specification, the engine's check of it, and whether it is rejected if no node could hold it.
 pub(crate) fn wanted(engine: &dyn Engine, spec: WorkloadSpec, strict: bool) -> Box<Wanted> {

@@ -70,7 +70,7 @@ pub fn fractions_kept(
     let on = nodes(workload);
     let node = view.nodes.iter().find(|node| on.contains(&node.name.to_string()))?;
     let set = workload.spec.sets().next()?;
-    let run = orchestrator::without_place(&workload.spec, set);
+    let run = spec::without_place(&workload.spec, set);
     if node.simulated && !engine::image::has_simulated_driver(&run) {
         let none = engine::FractionLimit::none(engine::FractionLimit::NO_SIMULATED_DRIVER);
         return Some(fraction_limit(&none, None));

@@ -8,6 +8,7 @@ use engine_local::AccountPolicy;
 use model::{UsageWindow, UsageWindowError};
 
 use super::login::{self, Login};
+use super::runtime::{Choice, Runtime};
 use super::settings::{ALL, Error, Find, Layer, SettingText, Settings, Sources, fault};
 use cli_kit::settings::Env;
 
@@ -76,7 +77,7 @@ pub(crate) fn check(sources: &Sources) -> Result<Config, Error> {
         tls,
         database: database(&settings, &find)?,
         login: login::login(&settings, &find)?,
-        machines: machines(&settings)?,
+        machines: machines(&settings, &find)?,
         usage: usage(&settings, &find)?,
         secret_files: secret_files.map(|given| PathBuf::from(&given.text)).collect(),
         settings,
@@ -140,7 +141,17 @@ fn usage(settings: &Settings, find: Find<'_>) -> Result<Option<UsageWindow>, Err
     })
 }
 
-fn machines(settings: &Settings) -> Result<Machines, Error> {
+fn machines(settings: &Settings, find: Find<'_>) -> Result<Machines, Error> {
+    let is_kubernetes = settings.runtime == Choice::Only(Runtime::Kubernetes);
+    if let Some(given) =
+        settings.gpus.as_ref().or(settings.nodes.as_ref()).filter(|_| is_kubernetes)
+    {
+        return Err(given.fault("the nodes are those of the cluster with --runtime kubernetes"));
+    }
+    if !is_kubernetes && (settings.kubeconfig.is_some() || settings.context.is_some()) {
+        let key = if settings.kubeconfig.is_some() { "kubeconfig" } else { "context" };
+        return Err(fault(find, key, "is for --runtime kubernetes; give that as well"));
+    }
     match (&settings.gpus, &settings.nodes) {
         (None, None) => Ok(Machines::Found),
         (Some(gpus), None) => Ok(Machines::Gpus(gpus.clone())),

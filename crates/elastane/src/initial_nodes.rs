@@ -25,8 +25,8 @@ const NAME_FILE: &str = "node-name";
 /// value.
 const LAYOUT_FILE: &str = "nodes";
 
-/// The nodes, and their source.
-#[derive(Debug)]
+/// The nodes, and their source. The default: those that the engine reports.
+#[derive(Debug, Default)]
 pub(crate) struct InitialNodes {
     pub(crate) nodes: Vec<NodeSpec>,
     /// Flag and value of the simulated nodes; `None` if the nodes are those of the machine.

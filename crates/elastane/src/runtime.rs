@@ -38,6 +38,8 @@ pub(crate) enum Runtime {
     Process,
     /// Containers of Docker or Podman.
     Docker,
+    /// Pods of a Kubernetes cluster that name this scheduler.
+    Kubernetes,
 }
 
 impl Runtime {
@@ -45,6 +47,7 @@ impl Runtime {
         match self {
             Self::Process => "process",
             Self::Docker => "docker",
+            Self::Kubernetes => "kubernetes",
         }
     }
 
@@ -53,6 +56,7 @@ impl Runtime {
         match self {
             Self::Process => "as processes",
             Self::Docker => "in containers",
+            Self::Kubernetes => "on Kubernetes",
         }
     }
 }
@@ -63,14 +67,15 @@ pub(super) fn choice(given: &SettingText) -> Result<Choice, settings::Error> {
         "auto" => Ok(Choice::Auto),
         "process" => Ok(Choice::Only(Runtime::Process)),
         "docker" => Ok(Choice::Only(Runtime::Docker)),
+        "kubernetes" => Ok(Choice::Only(Runtime::Kubernetes)),
         "podman" => Err(given.fault(format!(
             "Podman is used as `docker`; write that, with DOCKER_HOST=unix://{} where a Docker answers \
              as well",
             engine_docker::PODMAN
         ))),
-        other => {
-            Err(given.fault(format!("`{other}` is not a runtime; write auto, process or docker")))
-        }
+        other => Err(given.fault(format!(
+            "`{other}` is not a runtime; write auto, process, docker or kubernetes"
+        ))),
     }
 }
 
@@ -125,12 +130,30 @@ pub(super) struct Setup<'a> {
     pub(super) copy_bytes_max: u64,
     /// Enforcement of GPU fractions; `None` for an engine that starts nothing.
     pub(super) fractions: Option<FractionOptions>,
+    /// Settings of a Kubernetes cluster.
+    pub(super) kubernetes: Option<ClusterAccess<'a>>,
+}
+
+/// Settings of a Kubernetes cluster.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClusterAccess<'a> {
+    pub(super) kubeconfig: Option<&'a Path>,
+    pub(super) context: Option<&'a str>,
+    /// Names of this scheduler in pods.
+    pub(super) schedulers: &'a [String],
 }
 
 impl<'a> Setup<'a> {
     /// Options of an engine that starts nothing.
     const fn at_rest(state_dir: &'a Path) -> Self {
-        Self { state_dir, umask: None, separation: None, copy_bytes_max: 0, fractions: None }
+        Self {
+            state_dir,
+            umask: None,
+            separation: None,
+            copy_bytes_max: 0,
+            fractions: None,
+            kubernetes: None,
+        }
     }
 }
 
@@ -150,7 +173,9 @@ pub(super) async fn open(
         (Choice::Auto, Some(last)) => last,
         (Choice::Auto, None) => best(real_gpus).await,
     };
-    if let Some(last) = last.filter(|last| *last != wanted) {
+    // Pods of a cluster go on without a server.
+    let before = last.filter(|last| *last != Runtime::Kubernetes);
+    if let Some(last) = before.filter(|last| *last != wanted) {
         let found = open_one(last, Setup::at_rest(state_dir), &installation).await.map_err(|error| {
             Error::Failed(format!(
                 "workloads of this state directory were started {}, and what became of them cannot be \
@@ -179,7 +204,8 @@ pub(super) async fn open(
 
 /// The last engine of the workloads; `None` if there was none.
 pub(super) async fn open_last(state_dir: &Path) -> Result<Option<Opened>, Error> {
-    let Some(runtime) = last(state_dir)? else { return Ok(None) };
+    let last = last(state_dir)?.filter(|last| *last != Runtime::Kubernetes);
+    let Some(runtime) = last else { return Ok(None) };
     let installation = installation(state_dir, Some(runtime))?;
     let opened = open_one(runtime, Setup::at_rest(state_dir), &installation).await;
     opened.map(Some).map_err(Error::Failed)
@@ -217,8 +243,9 @@ fn last(state_dir: &Path) -> Result<Option<Runtime>, Error> {
     match fs::read_to_string(&path) {
         Ok(text) if text.trim() == Runtime::Docker.name() => Ok(Some(Runtime::Docker)),
         Ok(text) if text.trim() == Runtime::Process.name() => Ok(Some(Runtime::Process)),
+        Ok(text) if text.trim() == Runtime::Kubernetes.name() => Ok(Some(Runtime::Kubernetes)),
         Ok(_) => Err(Error::Failed(format!(
-            "{} says neither process nor docker; write what runs the workloads into it",
+            "{} says neither process, docker nor kubernetes; write what runs the workloads into it",
             path.display()
         ))),
         // The state directory is older than the choice of an engine.
@@ -250,10 +277,11 @@ async fn best(real_gpus: bool) -> Runtime {
 /// On failure, the text has the reason.
 async fn open_one(
     runtime: Runtime,
-    Setup { state_dir, umask, separation, copy_bytes_max, fractions }: Setup<'_>,
+    Setup { state_dir, umask, separation, copy_bytes_max, fractions, kubernetes }: Setup<'_>,
     installation: &Installation,
 ) -> Result<Opened, String> {
     match runtime {
+        Runtime::Kubernetes => open_cluster(kubernetes).await,
         Runtime::Process => {
             let program = std::env::current_exe()
                 .map_err(|error| format!("cannot find this program's file: {error}"))?;
@@ -306,6 +334,33 @@ async fn open_one(
     }
 }
 
+/// Connects to a cluster. On failure, the text has the reason.
+async fn open_cluster(access: Option<ClusterAccess<'_>>) -> Result<Opened, String> {
+    let Some(ClusterAccess { kubeconfig, context, schedulers }) = access else {
+        return Err("it has no settings".to_owned());
+    };
+    let config =
+        kube_api::Config::find(kubeconfig, context, &env).map_err(|error| chain(&error))?;
+    let server = config.server().to_string();
+    let schedulers = schedulers.to_vec();
+    let said =
+        format!("Kubernetes at {server}, pods with schedulerName {}", schedulers.join(" or "));
+    let seed = u64::from(std::process::id());
+    let options = engine_kube::Options { config, schedulers, seed };
+    let opened = engine_kube::KubeEngine::open(options).await;
+    let (engine, version) = opened.map_err(|error| chain(&error))?;
+    let said = format!("{said} ({version})");
+    Ok(Opened { engine: Arc::new(engine), said, socket: None })
+}
+
+/// True if the server is for a cluster: as requested, or as the last one was.
+pub(super) fn is_kubernetes(choice: Choice, state_dir: &Path) -> bool {
+    match choice {
+        Choice::Only(runtime) => runtime == Runtime::Kubernetes,
+        Choice::Auto => last(state_dir).is_ok_and(|last| last == Some(Runtime::Kubernetes)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -323,14 +378,16 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_is_one_of_three_words() {
+    fn a_runtime_is_one_of_four_words() {
         let read = |text: &str| {
             choice(&SettingText { text: text.to_owned(), origin: "--runtime".to_owned() })
         };
         assert_eq!(read("docker").unwrap(), Choice::Only(Runtime::Docker));
         assert_eq!(read("auto").unwrap(), Choice::Auto);
-        let fault = read("kubernetes").unwrap_err().to_string();
-        assert!(fault.ends_with("`kubernetes` is not a runtime; write auto, process or docker"));
+        assert_eq!(read("kubernetes").unwrap(), Choice::Only(Runtime::Kubernetes));
+        let fault = read("slurm").unwrap_err().to_string();
+        let known = "write auto, process, docker or kubernetes";
+        assert!(fault.ends_with(&format!("`slurm` is not a runtime; {known}")));
         let fault = read("podman").unwrap_err().to_string();
         let how = "write that, with DOCKER_HOST=unix:///run/podman/podman.sock";
         assert!(

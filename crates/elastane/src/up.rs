@@ -123,9 +123,7 @@ async fn serve(
     let opening = async {
         let mut found = find_machines(config, &dir).await?;
         let server = open(config, &dir, &mut found, umask, shutdown.clone()).await?;
-        // Nodes may have been added or removed since the first start with these settings.
-        let view = server.state.control.view();
-        found.nodes = view.nodes.iter().map(|node| NodeSpec::clone(&node.spec)).collect();
+        found.nodes = present_nodes(config, &dir, &server.state.control);
         Ok::<_, Error>((found, server))
     };
     let (found, server) = tokio::select! {
@@ -258,7 +256,7 @@ async fn open(
         replaces_nodes: config.settings.replace_nodes || real_gpus,
         engine: opened.engine.clone(),
         store: store.clone(),
-        policy: sched::Policy { usage: config.usage, ..sched::Policy::default() },
+        policy: policy(config, dir),
         clock: clock.clone(),
         unseal: api::unseal(vault.clone()),
         node_access: Arc::new(node_access(config, dir, opened.socket)?),
@@ -294,9 +292,27 @@ async fn open(
     Ok(Server { listener, tls, service, state, local_url, engine, store, runtime })
 }
 
+/// The nodes for the announcement: they may have been added or removed since the first start with
+/// these settings. Those of a cluster are not announced.
+fn present_nodes(config: &Config, dir: &Path, control: &control::Handle) -> Vec<NodeSpec> {
+    if runtime::is_kubernetes(config.settings.runtime, dir) {
+        return Vec::new();
+    }
+    control.view().nodes.iter().map(|node| NodeSpec::clone(&node.spec)).collect()
+}
+
+/// Policy of decisions. A pod of Kubernetes cannot be moved, so none is stopped to be moved.
+fn policy(config: &Config, dir: &Path) -> sched::Policy {
+    let usual = sched::Policy { usage: config.usage, ..sched::Policy::default() };
+    match runtime::is_kubernetes(config.settings.runtime, dir) {
+        true => sched::Policy { consolidation_moves_max: 0, ..usual },
+        false => usual,
+    }
+}
+
 /// Settings of the engine.
 fn setup<'d>(
-    config: &Config,
+    config: &'d Config,
     dir: &'d Path,
     umask: u32,
     found: &initial_nodes::InitialNodes,
@@ -307,6 +323,11 @@ fn setup<'d>(
         separation: Some(separation(config)),
         copy_bytes_max: config.settings.copies_max,
         fractions: Some(fractions(config, found)),
+        kubernetes: Some(runtime::ClusterAccess {
+            kubeconfig: config.settings.kubeconfig.as_deref(),
+            context: config.settings.context.as_deref(),
+            schedulers: &config.settings.scheduler_name,
+        }),
     }
 }
 
@@ -411,6 +432,9 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
 
 /// The nodes; the driver may need a moment.
 async fn find_machines(config: &Config, dir: &Path) -> Result<initial_nodes::InitialNodes, Error> {
+    if runtime::is_kubernetes(config.settings.runtime, dir) {
+        return Ok(initial_nodes::InitialNodes::default());
+    }
     let (machines, replaced) = (config.machines.clone(), config.settings.replace_nodes);
     let dir = dir.to_owned();
     let find = move || initial_nodes::find(&machines, &dir, replaced);

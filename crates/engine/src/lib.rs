@@ -10,6 +10,7 @@ mod bucket;
 mod capabilities;
 pub mod copy;
 pub mod environment;
+mod feed;
 mod fetch_job;
 pub mod image;
 mod installation;
@@ -21,12 +22,14 @@ mod timestamps;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 pub use base_path::{BasePath, fill_base_path};
 pub use capabilities::{
     Capabilities, Enforcement, FractionLimit, Fractions, Isolation, IsolationKind, Mechanism,
     Outage,
 };
+pub use feed::{FEED_CHANGES_MAX, PodFeed};
 pub use installation::Installation;
 pub use keyed_lock::KeyedLock;
 pub use observations::Observations;
@@ -153,6 +156,11 @@ impl Error {
 pub trait Engine: Send + Sync + 'static {
     /// Capabilities of this engine.
     fn capabilities(&self) -> Capabilities;
+
+    /// The feed of the pods that exist elsewhere; `None` for an engine that makes all its pods.
+    fn feed(&self) -> Option<Arc<dyn PodFeed>> {
+        None
+    }
 
     /// The current outage; `None` while the engine works.
     fn outage(&self) -> Option<Outage> {

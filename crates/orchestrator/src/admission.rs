@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 
 use spec::{
-    CPU_MILLIS_MAX, DEVICES_MAX, GPU_LIMIT_LABEL, MEMORY_BYTES_MAX, PodSet, QUOTA_BYTES_MAX,
-    QUOTA_MILLIS_MAX, RunKey, RunSpec, SIMULATED_DRIVER_LABEL, Share, WorkloadSpec,
+    CPU_MILLIS_MAX, DEVICES_MAX, MEMORY_BYTES_MAX, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX, Share,
 };
 use units::{Kind, Resources};
 use uuid::Uuid;
@@ -88,42 +87,6 @@ pub(crate) fn org_unit(
         format!("the description is longer than the {DESCRIPTION_BYTES_MAX} bytes allowed"),
     )?;
     Ok(shares.try_for_each(|given| spec::check_share(&given))?)
-}
-
-/// The specification as the engine gets it, without a place.
-pub fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
-    let pod = &set.pod;
-    RunSpec {
-        key: RunKey { pod: Uuid::nil(), generation: 1 },
-        pod_name: spec.name.clone(),
-        workload_name: spec.name.clone(),
-        workload_id: Uuid::nil(),
-        project_name: String::new(),
-        submitted_by: spec.submitted_by.clone(),
-        submitter_id: spec.submitter_id.clone(),
-        pod_index: 0,
-        node_name: String::new(),
-        devices: Vec::new(),
-        resized_from: None,
-        simulated_driver: spec.labels.get(SIMULATED_DRIVER_LABEL).map(|value| value == "true"),
-        hard_limit: spec.labels.contains_key(GPU_LIMIT_LABEL),
-        time_slicing: None,
-        fractions: None,
-        image: pod.image.clone(),
-        command: pod.command.clone(),
-        args: pod.args.clone(),
-        env: pod.env.clone(),
-        secrets: Vec::new(),
-        working_dir: pod.working_dir.clone().map(Into::into),
-        grace_ms: pod.grace_ms,
-        cpu_millis: pod.cpu_millis,
-        memory_bytes: pod.memory_bytes,
-        gang: None,
-        stdin: pod.stdin,
-        tty: pod.tty,
-        container: pod.container.clone(),
-        registry: None,
-    }
 }
 
 /// Checks that a name is free among the living workloads of a project.

@@ -69,6 +69,10 @@ impl State {
         changes.extend(self.changed_rows(&touched.workloads));
         let rows = events.iter().map(|(event, project)| event.row(*project));
         changes.extend(rows.map(Change::Event));
+        let actions = self.with_verbs(actions, events.iter().map(|(event, _)| &**event));
+        changes.retain(|change| !self.adopted.is_row_of_one(change));
+        let ended = touched.deleted.keys().filter(|id| self.workloads.get(id).is_none());
+        self.adopted.end_batch(ended);
         let events = events.into_iter().map(|(event, _)| event).collect();
         let decides = self.asks_for_decision();
         let ops = self.cluster.take_ops();

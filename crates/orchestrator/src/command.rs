@@ -11,7 +11,7 @@ use crate::Error;
 use crate::documents::{Edited, NewObject};
 use crate::nodes::NodeChange;
 use crate::pools::PoolChange;
-use crate::words::{Word, word};
+use spec::words::{Word, word};
 use spec::{GpuLimit, NodeSpec, NodeTypes, PoolSpec, Priority, Rules, ShareChange, WorkloadSpec};
 use view::Object;
 

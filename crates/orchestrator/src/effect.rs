@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::QueueId;
 use records::Change;
-use spec::{RunKey, RunSpec, SecretUse, WorkloadKind};
+use spec::{FeedVerb, RunKey, RunSpec, SecretUse, WorkloadKind};
 use uuid::Uuid;
 
 use crate::pools;
@@ -57,6 +57,24 @@ pub enum Action {
     RemoveVolume(String),
     /// Find free ports.
     FindPorts(PortsWanted),
+    /// Operate on an adopted pod, whose uid is the pod of the key.
+    Adopted(RunKey, FeedVerb),
+}
+
+impl Action {
+    /// The run that it is about.
+    #[must_use]
+    pub fn run(&self) -> Option<RunKey> {
+        match self {
+            Self::Start(start) => Some(start.spec.key),
+            Self::LimitGpus(run, _)
+            | Self::Stop(run, _)
+            | Self::Evict { run, .. }
+            | Self::Remove(run)
+            | Self::Adopted(run, _) => Some(*run),
+            Self::Forget(_) | Self::RemoveVolume(_) | Self::FindPorts(_) => None,
+        }
+    }
 }
 
 /// Rows, events and actions of the present batch, and the state that it has changed. Other modules
@@ -134,6 +152,12 @@ impl Outbox {
     /// Requests these actions from the engine, in this order.
     pub(crate) fn act(&mut self, actions: impl IntoIterator<Item = Action>) {
         self.sent.actions.extend(actions);
+    }
+
+    /// Withdraws the actions of this batch about the runs of a pod.
+    pub(crate) fn withdraw(&mut self, pod: Uuid) {
+        let is_other = |action: &Action| action.run().is_none_or(|run| run.pod != pod);
+        self.sent.actions.retain(is_other);
     }
 
     /// Publishes an event of a project, or of none.

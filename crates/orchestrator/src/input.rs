@@ -8,7 +8,7 @@ use crate::limits::IdleSince;
 use crate::workloads::PortsWanted;
 use records::{Archived, AuditDetail};
 use serde::{Deserialize, Serialize};
-use spec::{LimitsKept, ListedRun, NodeSpec, Observation};
+use spec::{FeedChange, FeedListing, LimitsKept, ListedRun, NodeSpec, Observation};
 use uuid::Uuid;
 use view::GpuFaults;
 
@@ -25,6 +25,10 @@ pub enum Input {
     Ports(PortsWanted, Vec<u16>),
     /// Observation of nodes.
     Node(NodeEvent),
+    /// All nodes and pods of a feed: the first input of a state with one.
+    Listed(FeedListing),
+    /// Change that a feed reports.
+    Changed(FeedChange),
     /// Archived workloads that following inputs need, as the database has them.
     Archived(Archived),
     /// Start of the idle time of workloads.

@@ -11,8 +11,8 @@
 //! inputs give equal effects.
 
 mod admission;
+mod adopted;
 mod batch;
-mod clock_shift;
 mod command;
 mod commands;
 mod decisions;
@@ -20,11 +20,9 @@ mod deleted;
 mod documents;
 mod effect;
 mod emit;
-mod error;
 mod input;
 mod ledger;
 mod limits;
-mod node_constraints;
 mod node_list;
 mod nodes;
 mod org;
@@ -34,10 +32,8 @@ mod state;
 #[cfg(test)]
 mod texts;
 mod view_builder;
-mod words;
 mod workloads;
 
-pub use admission::without_place;
 pub use batch::Batch;
 pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted, WorkloadChange};
 pub use decisions::{Culprits, Decision, HandedOver, NEVER};
@@ -47,15 +43,14 @@ pub use documents::{
     check_config_map, check_name, texts_of, volume_name,
 };
 pub use effect::{Action, Note, Sealed, Start, Tally};
-pub use error::Error;
 pub use input::{Input, NodeEvent};
 pub use limits::{IdleSince, MEASURE_EVERY_MS};
-pub use node_constraints::node_constraints;
 pub use node_list::NodeList;
 pub use nodes::NodeChange;
 pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
 pub use pools::{POOL_DEFAULT_ID, PoolChange, check_label, levels_of, new_topology};
 pub use records::{Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use recover::{StoredState, check_nodes};
+pub use spec::RequestError as Error;
 pub use state::State;
 pub use workloads::{ENDED_KEPT, PortsWanted, leave_out_archived};

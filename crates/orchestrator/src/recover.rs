@@ -4,13 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Primary, UsageWindow};
-use records::{Change, Ids, Moment, PlacementBody, PodRow, Settled, Snapshot};
+use records::{Change, Ids, Moment, PlacementBody, PodRow, Settled, Snapshot, clock_shift};
 use sched::Policy;
 use spec::UserLimits;
 use units::Instant;
 
 use crate::Error;
-use crate::clock_shift;
 use crate::decisions::Decisions;
 use crate::documents::Documents;
 use crate::effect::Outbox;
@@ -125,6 +124,7 @@ impl State {
             cluster: Primary::default(),
             cluster_created_at: snapshot.cluster.created_at,
             nodes: Nodes::new(list),
+            adopted: Box::default(),
             pools: Pools::default(),
             org: Org::new(snapshot.last_department_id, snapshot.last_project_id),
             workloads: Workloads::new(

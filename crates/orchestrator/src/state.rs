@@ -34,6 +34,8 @@ pub struct State {
     pub(crate) cluster: Primary,
     pub(crate) cluster_created_at: Instant,
     pub(crate) nodes: Nodes,
+    /// Pods and nodes as a feed reported them last.
+    pub(crate) adopted: Box<adopted::Table>,
     pub(crate) pools: Pools,
     pub(crate) org: Org,
     pub(crate) workloads: Workloads,
@@ -71,6 +73,8 @@ impl State {
             Input::Volume(name, error) => self.volume_ends(&name, error),
             Input::Ports(wanted, found) => self.ports_found(&wanted, found),
             Input::Node(event) => self.node_event(event),
+            Input::Listed(listing) => self.feed_listed(listing),
+            Input::Changed(change) => self.feed_changed(change),
             Input::Archived(found) => self.restore_archived(found),
             Input::Idle(idle) => self.limits.see_idle(idle),
             Input::Gpus(seen) => self.see_gpus(seen),
@@ -85,6 +89,7 @@ impl State {
 
     /// Executes the tasks that are due.
     pub fn elapse(&mut self) {
+        self.settle_loose();
         self.restart_due();
         self.search_ports_due();
         self.enforce_limits();

@@ -2,12 +2,13 @@
 //! `texts.txt`.
 
 use expect_test::expect_file;
+use pod_life::in_words;
 use spec::{DiskRoom, Exit, Limits};
 use testkit::{assert_plain, texts};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::workloads::in_words;
+
 use view::codes::ALL;
 
 fn errors() -> [Error; 8] {

@@ -3,11 +3,13 @@
 //! the model has; the choice between a pause, another place and the end after an exit, which is the
 //! restart policy's; engines and stored rows.
 
+mod exit;
 mod fault;
 mod input;
 mod life;
 mod step;
 
+pub use exit::in_words;
 pub use fault::{Fault, FaultCause};
 pub use input::Input;
 pub use life::{Ended, Life};

@@ -165,6 +165,7 @@ fn describe_action(action: &Action) -> String {
         Action::Stop(key, grace_ms) => format!("engine: stop {key} in {grace_ms} ms"),
         Action::Evict { run, grace_ms, .. } => format!("engine: evict {run} in {grace_ms} ms"),
         Action::Remove(key) => format!("engine: remove {key}"),
+        Action::Adopted(run, verb) => format!("engine: pod {}: {verb:?}", run.pod),
         Action::Forget(pod) => format!("engine: forget {pod}"),
         Action::RemoveVolume(name) => format!("engine: remove volume {name}"),
         Action::FindPorts(wanted) => {

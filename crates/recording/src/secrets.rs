@@ -242,6 +242,8 @@ impl Secrets {
             | Input::Volume(..)
             | Input::Ports(..)
             | Input::Node(_)
+            | Input::Listed(_)
+            | Input::Changed(_)
             | Input::Idle(_)
             | Input::Gpus(_)
             | Input::Engine(..)

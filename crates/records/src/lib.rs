@@ -1,6 +1,7 @@
 //! Rows of the store, and the changes of them that form one transaction. Owns: their shape. Does
 //! not know how a database keeps them, nor what they mean.
 
+pub mod clock_shift;
 mod ledger;
 mod moment;
 mod past;

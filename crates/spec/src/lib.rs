@@ -5,6 +5,7 @@
 //! A document is read for good: a field may be added with a default; another shape is another
 //! version (`document`). `tests/documents` has one of each kind as each version wrote it.
 
+mod adopted;
 mod check;
 mod container;
 mod differences;
@@ -15,19 +16,26 @@ mod group;
 mod invalid;
 mod kind;
 mod node;
+mod node_constraints;
 mod org;
 mod past;
 mod pods;
 mod pool;
 mod pool_fractions;
 mod priority;
+mod request_error;
 mod rescale;
 mod run;
 mod serving;
 mod time_slicing;
 mod user_limits;
+mod without_place;
+pub mod words;
 mod workload;
 
+pub use adopted::{
+    AdoptedPhase, AdoptedPod, FeedChange, FeedListing, FeedOutcome, FeedVerb, Hold, PlacementReport,
+};
 pub use check::{
     CPU_MILLIS_MAX, DEVICES_MAX, GROUPS_MAX, MEMORY_BYTES_MAX, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX,
     check_backoff_limit, check_gpu, check_labels, check_share, check_workload,
@@ -46,6 +54,7 @@ pub use group::Group;
 pub use invalid::Invalid;
 pub use kind::WorkloadKind;
 pub use node::{Instance, NodeGiven, NodeGpu, NodeSpec, Scheduling, taint_keys, taints};
+pub use node_constraints::{NODE_TYPE_LABEL, node_constraints};
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange, SummedQuotas};
 pub use past::WorkloadPast;
 pub use pods::{
@@ -56,6 +65,7 @@ pub use pods::{
 pub use pool::{PoolSettings, PoolSpec, TOPOLOGY};
 pub use pool_fractions::PoolFractions;
 pub use priority::Priority;
+pub use request_error::RequestError;
 pub use run::{
     BadRunKey, CheckpointNews, Device, DiskRoom, Exit, ExitKind, ForeignProcess, GPU_LIMIT_HARD,
     GPU_LIMIT_LABEL, GpuHealth, GpuOver, LimitsKept, ListedRun, Observation, PullFailure, RunEvent,
@@ -67,4 +77,5 @@ pub use serving::{
 };
 pub use time_slicing::TimeSlicing;
 pub use user_limits::{AtLimit, OverLimit, Unit, UserLimit, UserLimits};
+pub use without_place::without_place;
 pub use workload::{BACKOFF_LIMIT_DEFAULT, WorkloadSpec};

@@ -10,6 +10,10 @@ use crate::{GPU_HELD, GPU_LOST, GPU_TAKEN};
 pub const CLEARING_UP: Code = Code { code: "P304", name: "ClearingUp" };
 /// The scheduler has not considered the workload yet.
 pub const NOT_CONSIDERED: Code = Code { code: "P308", name: "NotConsidered" };
+/// No project is charged for an adopted pod.
+pub const NO_PROJECT: Code = Code { code: "P310", name: "NoProject" };
+/// An adopted pod has a field that is not supported.
+pub const FIELD_NOT_SUPPORTED: Code = Code { code: "P311", name: "FieldNotSupported" };
 /// A gang lacks pods, and the places of its other pods are kept for a while.
 pub const PLACES_KEPT: Code = Code { code: "P309", name: "PlacesKept" };
 /// The scheduler failed on the workload, which is excluded from decisions.
@@ -59,7 +63,7 @@ pub const fn of_failure(last: Option<ExitKind>) -> Code {
 }
 
 /// All codes.
-pub const ALL: [Code; 24] = [
+pub const ALL: [Code; 26] = [
     NODE_GONE,
     SERVER_STOPPED,
     TIME_LIMIT,
@@ -82,6 +86,8 @@ pub const ALL: [Code; 24] = [
     GPU_HELD,
     CLEARING_UP,
     NOT_CONSIDERED,
+    NO_PROJECT,
+    FIELD_NOT_SUPPORTED,
     PLACES_KEPT,
     SET_ASIDE,
 ];

@@ -23,6 +23,8 @@ pub enum GpuFault {
     Lost(String),
     /// Processes of no run hold memory of it; by process id.
     Taken(BTreeMap<u32, ForeignProcess>),
+    /// Pods that this server does not charge hold it, or its node no longer reports it.
+    Elsewhere,
     /// Runs that should not exist any more hold it.
     Held(Vec<Holder>),
 }
@@ -60,7 +62,7 @@ impl GpuFault {
     pub const fn code(&self) -> Code {
         match self {
             Self::Lost(_) => GPU_LOST,
-            Self::Taken(_) => GPU_TAKEN,
+            Self::Taken(_) | Self::Elsewhere => GPU_TAKEN,
             Self::Held(_) => GPU_HELD,
         }
     }
@@ -90,6 +92,7 @@ impl fmt::Display for GpuFault {
                 let all: Vec<_> = foreign.iter().map(one).collect();
                 write!(f, "used by foreign processes: {}", all.join(", "))
             }
+            Self::Elsewhere => f.write_str("held by pods of others, or no longer reported"),
             Self::Held(holders) => {
                 let all: Vec<_> = holders.iter().map(ToString::to_string).collect();
                 let pids = holders.iter().filter_map(|holder| holder.pid);

@@ -68,6 +68,12 @@ impl FromStr for Scope {
 #[error("`{0}` is no scope")]
 pub struct UnknownScope(String);
 
+impl From<UnknownScope> for spec::RequestError {
+    fn from(error: UnknownScope) -> Self {
+        Self::Internal { message: error.to_string() }
+    }
+}
+
 /// An object that is not deleted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Object {

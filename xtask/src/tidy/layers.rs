@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// Crates that each crate may depend on, lower crates first. A crate that is not here may not
 /// exist: adding one is a decision.
-const MAY_USE: [(&str, &[&str]); 63] = [
+const MAY_USE: [(&str, &[&str]); 65] = [
     ("units", &[]),
     ("fixture", &[]),
     ("trees", &[]),
@@ -22,7 +22,7 @@ const MAY_USE: [(&str, &[&str]); 63] = [
     ("api-types", &["units"]),
     ("model", &["units"]),
     ("spec", &["units", "model"]),
-    ("records", &["units", "spec"]),
+    ("records", &["units", "model", "spec"]),
     ("reasons", &["units", "model"]),
     ("shares", &["units", "model"]),
     ("sched", &["units", "model", "reasons", "shares"]),
@@ -59,12 +59,14 @@ const MAY_USE: [(&str, &[&str]); 63] = [
         ],
     ),
     ("kube-api", &["fixture", "skip"]),
+    ("engine-kube", &["units", "model", "spec", "engine", "kube-api", "adopted"]),
     ("quickstart", &[]),
     ("view", &["units", "spec", "records", "model", "reasons"]),
     ("pod-life", &["units", "spec", "view"]),
+    ("adopted", &["units", "model", "spec", "records", "reasons", "view"]),
     (
         "orchestrator",
-        &["units", "spec", "records", "model", "reasons", "sched", "view", "pod-life"],
+        &["units", "spec", "records", "model", "reasons", "sched", "view", "pod-life", "adopted"],
     ),
     (
         "recording",
@@ -233,6 +235,8 @@ const MAY_USE: [(&str, &[&str]); 63] = [
             "engine",
             "engine-local",
             "engine-docker",
+            "engine-kube",
+            "kube-api",
             "engine-channel",
             "engine-fractions",
             "quickstart",

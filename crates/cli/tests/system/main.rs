@@ -25,6 +25,7 @@ mod gang;
 mod inference;
 mod install;
 mod isolation;
+mod kubernetes;
 mod limits;
 mod links;
 mod load;

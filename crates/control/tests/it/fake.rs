@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use control::Clock;
 use engine::{
     Capabilities, Engine, Error, Exit, Fractions, GpuHealth, Isolation, IsolationKind, LimitsKept,
-    ListedRun, LogRange, Measured, Observation, RunKey, RunNews, RunPlace, RunSpec, RunState,
+    ListedRun, LogRange, Measured, Observation, PodFeed, RunKey, RunNews, RunPlace, RunSpec,
+    RunState,
 };
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
@@ -49,6 +50,7 @@ struct Machine {
     ports_in_use: std::ops::Range<u16>,
     /// Number of checks whether a port is free.
     ports_tried: usize,
+    feed: Option<Arc<dyn PodFeed>>,
 }
 
 /// A scripted engine.
@@ -61,6 +63,11 @@ pub(crate) struct FakeEngine {
 impl FakeEngine {
     pub(crate) fn new(clock: ManualClock) -> Self {
         Self { machine: Arc::default(), clock }
+    }
+
+    /// Gives it a feed, from the next start of the server on.
+    pub(crate) fn set_feed(&self, feed: Arc<dyn PodFeed>) {
+        self.with(|m| m.feed = Some(feed));
     }
 
     /// Ends the stream of observations.
@@ -265,6 +272,10 @@ fn io(what: &str) -> Error {
 
 #[async_trait]
 impl Engine for FakeEngine {
+    fn feed(&self) -> Option<Arc<dyn PodFeed>> {
+        self.with(|m| m.feed.clone())
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             runtime: "fake".to_owned(),

@@ -113,14 +113,39 @@ settings! {
             see [GPUs](#gpus)",
     }
 
-    /// Runtime of workloads: docker, process, or auto for docker if it answers
+    /// Runtime of workloads: docker, process, kubernetes, or auto for docker if it answers
     runtime: Choice = runtime::choice {
         value: Some("RUNTIME"),
         default: "auto",
         meaning: "what workloads run as: `docker` for [containers](../guides/docker.md), \
-            `process`, or `auto` for what they ran as last in this state directory, and at first \
+            `process`, `kubernetes` for the pods of [a cluster](../guides/kubernetes.md) that \
+            `kubectl` makes, or `auto` for what they ran as last in this state directory, and at first \
             for containers where Docker or Podman answers (and can hand on GPUs, if there are \
             any), else processes",
+    }
+
+    /// Kubeconfig of the cluster, for --runtime kubernetes
+    kubeconfig: Option<PathBuf> = read::path {
+        value: Some("FILE"),
+        unset: "the service account of the pod that the server runs in, else `$KUBECONFIG`, else \
+            `~/.kube/config`",
+        is_secret_file: true,
+        meaning: "the kubeconfig of the cluster, for `--runtime kubernetes`",
+    }
+
+    /// Context of the kubeconfig, for --runtime kubernetes
+    context: Option<String> = read::text {
+        value: Some("NAME"),
+        unset: "the current one",
+        meaning: "the context of the kubeconfig, for `--runtime kubernetes`",
+    }
+
+    /// Names of this scheduler in pods, for --runtime kubernetes
+    scheduler_name: Vec<String> = read::names {
+        value: Some("NAMES"),
+        default: "elastane",
+        meaning: "the `schedulerName` of the pods that the server places, several with commas \
+            between them, for `--runtime kubernetes`",
     }
 
     /// Limits of GPU fractions: auto for the best that is safe, hard, mig, mps, dmem, or none

@@ -72,6 +72,16 @@ pub(crate) fn address(given: &SettingText) -> Result<SocketAddr, Error> {
     })
 }
 
+/// Names with commas between them, at least one.
+pub(crate) fn names(given: &SettingText) -> Result<Vec<String>, Error> {
+    let names = given.text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let names: Vec<_> = names.map(ToOwned::to_owned).collect();
+    if names.is_empty() {
+        return Err(given.fault("there is no name in it; write one such as elastane"));
+    }
+    Ok(names)
+}
+
 /// A size above 0.
 pub(crate) fn bytes(given: &SettingText) -> Result<u64, Error> {
     match units::parse_bytes(&given.text) {

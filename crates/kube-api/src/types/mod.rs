@@ -8,12 +8,14 @@ mod meta;
 mod node;
 mod pod;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 pub use meta::{Metadata, ObjectMeta, OwnerReference};
 pub use node::{Node, NodeSpec, NodeStatus, Taint};
 pub use pod::{
-    Condition, Container, Pod, PodSpec, PodStatus, Resources, SchedulingGate, Toleration,
+    Condition, Container, ContainerPort, Pod, PodSpec, PodStatus, Resources, SchedulingGate,
+    Toleration,
 };
 
 /// Takes null for the default.
@@ -23,6 +25,16 @@ where
     T: Default + Deserialize<'de>,
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A value of which only the presence is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Present;
+
+impl<'de> Deserialize<'de> for Present {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
 }
 
 /// A kind of object: where the API server has it.

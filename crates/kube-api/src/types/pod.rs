@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{ObjectMeta, Resource, or_default};
+use super::{ObjectMeta, Present, Resource, or_default};
 
 /// A pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -49,6 +49,24 @@ pub struct PodSpec {
     /// Taints that it tolerates.
     #[serde(deserialize_with = "or_default")]
     pub tolerations: Vec<Toleration>,
+    /// Volumes: the fields of each, without their values.
+    #[serde(deserialize_with = "or_default")]
+    pub volumes: Vec<BTreeMap<String, Present>>,
+    /// Fields of its affinity, without their values.
+    #[serde(deserialize_with = "or_default")]
+    pub affinity: BTreeMap<String, Present>,
+    /// Constraints on how pods are spread.
+    #[serde(deserialize_with = "or_default")]
+    pub topology_spread_constraints: Vec<Present>,
+    /// Devices that it claims.
+    #[serde(deserialize_with = "or_default")]
+    pub resource_claims: Vec<Present>,
+    /// Group that is placed together, in newer versions.
+    #[serde(deserialize_with = "or_default")]
+    pub scheduling_group: BTreeMap<String, Present>,
+    /// Workload that it belongs to, in newer versions.
+    #[serde(deserialize_with = "or_default")]
+    pub workload_ref: BTreeMap<String, Present>,
     /// Gates that keep it from being placed.
     #[serde(deserialize_with = "or_default")]
     pub scheduling_gates: Vec<SchedulingGate>,
@@ -71,9 +89,21 @@ pub struct Container {
     /// Requests and limits.
     #[serde(deserialize_with = "or_default")]
     pub resources: Resources,
+    /// Ports.
+    #[serde(deserialize_with = "or_default")]
+    pub ports: Vec<ContainerPort>,
     /// `Always` makes a sidecar of an init container.
     #[serde(deserialize_with = "or_default")]
     pub restart_policy: String,
+}
+
+/// A port of a container.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ContainerPort {
+    /// Port of the node that leads to it; 0 for none.
+    #[serde(deserialize_with = "or_default")]
+    pub host_port: u32,
 }
 
 /// Requests and limits, quantities by resource.

@@ -126,9 +126,14 @@ impl State {
 
     /// The workload that an eviction deletes.
     fn goes_with(&self, step: &Step) -> Option<Uuid> {
-        let Step::Evict { pod, .. } = step else { return None };
+        let (Step::Evict { pod, .. } | Step::Move { pod, .. }) = step else { return None };
         let (id, _) = self.home_of(*pod)?;
-        self.workloads.get(&id).filter(|workload| workload.spec.delete_when_preempted).map(|_| id)
+        let is_moved = matches!(step, Step::Move { .. });
+        // An adopted pod cannot continue elsewhere: its controller makes another.
+        let goes = self.workloads.get(&id).filter(|workload| {
+            workload.spec.delete_when_preempted && (!is_moved || workload.is_adopted)
+        });
+        goes.map(|_| id)
     }
 
     /// Publishes that a place is reserved for a pod.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use view::{Object, Scope};
 
 use crate::Error;
-use crate::words::{Word, word};
+use spec::words::{Word, word};
 
 /// Maximum length of a name, in bytes.
 const NAME_BYTES_MAX: usize = 1024;

@@ -28,21 +28,36 @@ impl State {
 
     fn take_node_event(&mut self, event: NodeEvent) {
         match event {
-            NodeEvent::Applied(spec) => self.node_seen(spec),
-            NodeEvent::Deleted(name) => self.node_gone(&name),
+            NodeEvent::Applied(spec) => self.node_reported(spec),
+            NodeEvent::Deleted(name) => {
+                self.adopted.remove_node(&name);
+                self.node_gone(&name);
+            }
             NodeEvent::Listed(all) => {
                 let names: BTreeSet<&str> = all.iter().map(|spec| spec.name.as_str()).collect();
                 let gone = self.nodes.by_name.keys().filter(|name| !names.contains(name.as_str()));
                 for name in gone.cloned().collect::<Vec<_>>() {
                     self.node_gone(&name);
                 }
-                all.into_iter().for_each(|spec| self.node_seen(spec));
+                all.into_iter().for_each(|spec| self.node_reported(spec));
             }
         }
     }
 
+    /// Takes over a node, without the amounts that uncharged pods hold if a feed reports these.
+    fn node_reported(&mut self, spec: NodeSpec) {
+        if !self.adopted.is_open() {
+            return self.node_seen(spec);
+        }
+        let name = spec.name.clone();
+        self.adopted.take_node(spec);
+        self.adopted.net(&name).into_iter().for_each(|spec| self.node_seen(spec));
+        let id = self.nodes.named(&name).map(|node| node.id);
+        id.into_iter().for_each(|id| self.settle_gpus_of(id));
+    }
+
     /// Adds a node, or updates the one of this name.
-    pub(super) fn node_seen(&mut self, spec: NodeSpec) {
+    pub(crate) fn node_seen(&mut self, spec: NodeSpec) {
         if let Some(&id) = self.nodes.by_name.get(&spec.name) {
             return self.node_changed(id, spec);
         }
@@ -99,7 +114,7 @@ impl State {
             let memories: Vec<_> = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
             self.cluster.set_hardware(id, memories, spec.cpu_millis, spec.memory_bytes);
         }
-        if was != is {
+        if was != is && !self.adopted.is_open() {
             let name = &spec.name;
             self.emit_of_cluster(EventBuilder::new(
                 "NodeChanged",

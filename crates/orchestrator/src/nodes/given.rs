@@ -33,6 +33,7 @@ impl State {
     ) -> Result<Subject, Error> {
         let node = self.nodes.named(name).ok_or_else(|| Error::no_node(name))?;
         let id = node.id;
+        self.nodes_are_own(name)?;
         change.check()?;
         let given = change.made_to(node)?;
         if given == node.given {

@@ -52,11 +52,14 @@ impl State {
 
     /// Faults of the GPUs of a node, by index.
     pub(super) fn gpu_faults_of(&self, node: &NodeSpec) -> BTreeMap<u32, GpuFault> {
+        let unusable = self.unusable_slots(&node.name);
         let fault = |(at, gpu): (u32, &NodeGpu)| {
             let made = node.simulated && self.failure(&node.name, at).is_some();
             let made = made.then(|| GpuFault::Lost("it was made to fail (simulated)".to_owned()));
             let seen = made.or_else(|| self.gpus_seen.get(gpu.looked_at()).cloned());
             let held = || self.runs.holders(&node.name, &gpu.uuid);
+            let elsewhere = unusable.contains(&at).then_some(GpuFault::Elsewhere);
+            let seen = seen.or(elsewhere);
             let worst = seen.clone().filter(GpuFault::is_loss).or_else(held).or(seen);
             Some((at, worst?))
         };
@@ -81,6 +84,7 @@ impl State {
             self.touch(id);
         }
         match (before, now) {
+            (None, Some(GpuFault::Elsewhere)) | (Some(GpuFault::Elsewhere), None) => {}
             (_, Some(fault)) => {
                 let event = EventBuilder::new(fault.code().name, format!("{name} is {fault}"));
                 self.emit_of_cluster(event.warning().code(fault.code().code));

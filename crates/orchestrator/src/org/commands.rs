@@ -93,6 +93,7 @@ impl State {
         self.check_unit(&unit)?;
         self.org_mut().add_project(unit, department_id)?;
         self.say_quota(id, "ProjectCreated", "created with a quota of");
+        self.settle_uncharged();
         Ok(Subject::Project(id))
     }
 
@@ -116,6 +117,7 @@ impl State {
             self.outbox.show(self.workloads.ids_in(id));
         }
         self.say_quota(id, "ProjectUpdated", "updated; the quota is");
+        self.settle_uncharged();
         Ok(Subject::Project(id))
     }
 

@@ -13,11 +13,10 @@ use std::sync::Arc;
 use model::{Fill, POOL_LABEL, PoolId, Primary};
 use sched::Placement;
 use serde::{Deserialize, Serialize};
-use spec::{NodeTypes, PoolFractions, PoolSettings, TimeSlicing};
+use spec::{NODE_TYPE_LABEL, NodeTypes, PoolFractions, PoolSettings, TimeSlicing};
 
-use crate::node_constraints::NODE_TYPE_LABEL;
-use crate::words::given;
 use crate::{Error, admission};
+use spec::words::given;
 use view::Object;
 
 pub(crate) use topologies::ANNOTATIONS;

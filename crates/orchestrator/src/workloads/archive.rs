@@ -8,12 +8,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use records::clock_shift::not_after;
 use records::{Archived, ArchivedKey, ArchivedLookup, Change, Desired, WorkloadRow};
 use spec::{ListedRun, RunKey, RunState};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::clock_shift::not_after;
 use crate::command::Command;
 use crate::effect::Note;
 use crate::input::Input;
@@ -30,6 +30,7 @@ impl Workload {
         let has_ended = matches!(self.phase, Phase::Completed | Phase::Failed);
         let is_single = self.spec.revision.is_none() && !self.spec.has_revisions();
         let does_nothing = self.model.is_none()
+            && !self.is_adopted
             && self.desired != Desired::Delete
             && self.spec.delete_after_ms.is_none()
             && self.spec.volumes().next().is_none();

@@ -2,11 +2,10 @@
 //! changes reach it.
 
 use model::{GroupSpec, PodSetSpec, QueueId, TopologyConstraint, WorkloadId};
-use spec::{PodSet, TopologyUse, WorkloadKind};
+use spec::{PodSet, TopologyUse, WorkloadKind, node_constraints};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::node_constraints::node_constraints;
 use crate::state::State;
 use crate::workloads::{Workload, model_request};
 

@@ -113,7 +113,9 @@ impl State {
     /// A workload that users know: revisions are left out.
     pub(crate) fn known(&self, id: Uuid) -> Result<&Workload, Error> {
         let found = self.workloads.get(&id).filter(|w| w.spec.revision.is_none());
-        found.ok_or_else(|| Error::no_workload(id))
+        let found = found.ok_or_else(|| Error::no_workload(id))?;
+        self.is_own(found)?;
+        Ok(found)
     }
 
     pub(crate) fn delete(&mut self, by: &str, id: Uuid) -> Result<Subject, Error> {

@@ -9,11 +9,11 @@ use spec::{Bounds, Device, PodSet, RunKey, RunSpec, SecretUse, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
+use crate::Error;
 use crate::effect::{Action, Sealed, Start};
 use crate::emit::EventBuilder;
 use crate::state::State;
 use crate::workloads::{Pod, Workload, model_request, pod_name, revisions};
-use crate::{Error, admission};
 use view::ReasonView;
 use view::codes::SERVER_STOPPED;
 
@@ -210,7 +210,7 @@ impl State {
             time_slicing: self.time_slicing_on(place.node),
             fractions: self.fractions_on(place.node),
             gang: self.gang_of(workload, number),
-            ..admission::without_place(spec, set)
+            ..spec::without_place(spec, set)
         };
         self.documents.name_volumes(&mut run.container.mounts);
         if let Some(port) = pod.port.filter(|_| spec.serving.is_some()) {
@@ -276,7 +276,8 @@ impl State {
     pub(crate) fn halt(&mut self) {
         self.halted = true;
         self.decisions.stop();
-        let runs = self.workloads.values().filter(|workload| self.runs_on(workload));
+        let own = self.workloads.values().filter(|workload| !workload.is_adopted);
+        let runs = own.filter(|workload| self.runs_on(workload));
         let ids: Vec<_> = runs.map(|workload| workload.id).collect();
         let message = "stopped with the server by `elastane down`; it goes on after the next \
                        `elastane up`";
@@ -307,7 +308,8 @@ impl State {
 
     /// True if any pod still holds a place.
     pub fn anything_held(&self) -> bool {
-        self.cluster.pods().iter().any(|(_, pod)| pod.binding.current.is_some())
+        let mut own = self.workloads.values().filter(|workload| !workload.is_adopted);
+        own.any(|workload| self.holds_any(workload))
     }
 
     /// Records why a workload was last stopped, moved or resized.

@@ -114,8 +114,11 @@ impl State {
     }
 
     /// Stops the pods on a node that do not tolerate one of its `NoExecute` taints. Their
-    /// reservations there are given up.
+    /// reservations there are given up. Nodes that a feed reports are of a cluster that evicts itself.
     pub(crate) fn evict_intolerant(&mut self, node: NodeId) {
+        if self.adopted.is_open() {
+            return;
+        }
         let row = &self.cluster.nodes()[node];
         let evicts = |taint: &&Taint| taint.effect == Effect::NoExecute;
         let taints: Vec<_> = row.taints.iter().filter(evicts).collect();

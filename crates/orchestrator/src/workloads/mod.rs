@@ -44,8 +44,6 @@ pub use archive::{ENDED_KEPT, leave_out_archived};
 use orphans::Orphans;
 use ports::Ports;
 pub use ports::PortsWanted;
-#[cfg(test)]
-pub(crate) use reconcile::in_words;
 pub(crate) use record::{Pod, Workload, model_request, pod_from_row, pod_name, workload_from_row};
 pub(crate) use storage::by_workload;
 use timed_reasons::TimedReasons;
@@ -95,6 +93,12 @@ impl Workloads {
     /// Ids, in order.
     pub(crate) fn ids(&self) -> impl Iterator<Item = Uuid> {
         self.all.keys().copied()
+    }
+
+    /// Number of the next workload that is not stored.
+    pub(crate) const fn next_seq(&mut self) -> u64 {
+        self.last_seq += 1;
+        self.last_seq
     }
 
     /// Workloads, in the order of their ids.

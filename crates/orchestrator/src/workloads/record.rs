@@ -42,6 +42,8 @@ pub(crate) struct Workload {
     /// Sum of the requests of all its pods.
     pub(crate) requested: Resources,
     pub(crate) pods: Pods,
+    /// True if it is an adopted pod: nothing of it is stored.
+    pub(crate) is_adopted: bool,
     /// Its revisions, the oldest first, if it is an inference.
     pub(crate) revisions: Vec<Uuid>,
 }
@@ -298,6 +300,7 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
         over_quota: false,
         requested: units::Resources::ZERO,
         pods: Pods::default(),
+        is_adopted: false,
         revisions: Vec::new(),
     })
 }

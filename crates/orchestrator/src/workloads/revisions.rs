@@ -58,6 +58,7 @@ impl Workload {
             past: None,
             over_quota: false,
             requested: Resources::ZERO,
+            is_adopted: false,
             revisions: Vec::new(),
         }
     }

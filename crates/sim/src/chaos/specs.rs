@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use model::{
     Effect, Fill, MigRequest, Operator, Requirement, Taint, Toleration, UsageWindow, WindowKind,
 };
-use orchestrator::{NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, volume_name, without_place};
+use orchestrator::{NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, volume_name};
 use sched::{OverQuota, Placement, Policy};
 use spec::{
     Audience, Bounds, CleanPods, Colocation, Container, Device, DistributedSpec, Framework,
     GpuRequest, Group, LEADER, MASTER, Metric, Mount, MountSource, NodeGpu, NodeSpec, Place,
     PodSet, PodSpec, PoolSettings, PoolSpec, Port, Priority, Probe, Rank, Restart, Rules, RunKey,
     RunSpec, Scaling, Scheduling, Serving, ShareChange, Target, TopologyUse, WORKER, WorkloadKind,
-    WorkloadSpec,
+    WorkloadSpec, without_place,
 };
 use units::{GPU_MILLIS, Instant};
 use uuid::Uuid;

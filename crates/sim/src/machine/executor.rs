@@ -35,7 +35,7 @@ impl Executor {
         let chain = match &action {
             Action::Start(start) => start.spec.key.pod,
             Action::Stop(key, _) | Action::LimitGpus(key, _) | Action::Remove(key) => key.pod,
-            Action::Evict { run, .. } => run.pod,
+            Action::Evict { run, .. } | Action::Adopted(run, _) => run.pod,
             Action::Forget(pod) => *pod,
             Action::FindPorts(wanted) => wanted.workload,
             Action::RemoveVolume(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
@@ -102,6 +102,8 @@ fn carry_out(action: &Action, tries: u32, engine: &mut Engine, told: &mut VecDeq
         },
         // No program of a simulated run uses GPU memory.
         Action::LimitGpus(..) => Next::Done,
+        // A simulated engine has no feed.
+        Action::Adopted(..) => Next::Done,
         Action::Stop(run, _) | Action::Evict { run, .. } => again(engine.stop(*run)),
         Action::Remove(_) if tries > TRIES => Next::Done,
         Action::Remove(key) => again(engine.remove(*key)),

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use orchestrator::{Error, StoredState, without_place};
+use orchestrator::{Error, StoredState};
 use records::{PodRow, Snapshot};
-use spec::{RunKey, RunSpec, RunState};
+use spec::{RunKey, RunSpec, RunState, without_place};
 use units::Instant;
 
 use super::{Clock, Machine, Rows};

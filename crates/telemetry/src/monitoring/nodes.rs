@@ -69,7 +69,7 @@ fn of_nodes(view: &View, sample: &Sample, to: &mut Gauges<'_>) -> fmt::Result {
 const fn word(fault: &GpuFault) -> &'static str {
     match fault {
         GpuFault::Lost(_) => "lost",
-        GpuFault::Taken(_) => "taken",
+        GpuFault::Taken(_) | GpuFault::Elsewhere => "taken",
         GpuFault::Held(_) => "held",
     }
 }

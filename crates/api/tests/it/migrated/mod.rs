@@ -89,7 +89,7 @@ async fn engine(dir: &std::path::Path) -> EngineDouble {
         let workload = stored.workloads.iter().find(|one| one.id == pod.workload_id).unwrap();
         let (set, _) = workload.spec.set_of(pod.index as usize);
         let key = RunKey { pod: pod.id, generation: pod.generation };
-        let spec = RunSpec { key, ..orchestrator::without_place(&workload.spec, set) };
+        let spec = RunSpec { key, ..spec::without_place(&workload.spec, set) };
         let started = pod.body.started_at_ms.map(Instant);
         let running = |started_at| RunState::Running { pid: None, started_at };
         engine.goes_on(spec, started.map_or(RunState::Starting, running));

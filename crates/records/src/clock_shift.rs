@@ -3,19 +3,16 @@
 //! shown (creation of an object, events) keep the date that the clock showed.
 
 use model::UsageWindow;
-use records::{
-    AllocationRow, Archived, Change, PodBody, PodRow, Snapshot, Step, WorkloadRow, WorkloadState,
-};
 use spec::WorkloadPast;
 use units::Instant;
 
+use crate::{
+    AllocationRow, Archived, Change, PodBody, PodRow, Snapshot, Step, WorkloadRow, WorkloadState,
+};
+
 /// Shifts the dates of the state; returns the changes of tables that the rows themselves do not
 /// cause.
-pub(crate) fn shift(
-    step: Step,
-    snapshot: &mut Snapshot,
-    usage: Option<UsageWindow>,
-) -> Vec<Change> {
+pub fn shift(step: Step, snapshot: &mut Snapshot, usage: Option<UsageWindow>) -> Vec<Change> {
     each_since(snapshot, |at| step.since(at));
     for workload in &mut snapshot.workloads {
         let not_before = &mut workload.state.not_before;
@@ -46,7 +43,8 @@ pub(crate) fn shift(
 
 /// The step of a clock that was set back while the machine was off, if the state has moments in the
 /// future: at least so far that the newest moment becomes now.
-pub(crate) fn unseen(snapshot: &mut Snapshot, now: Instant) -> Option<Step> {
+#[must_use]
+pub fn unseen(snapshot: &mut Snapshot, now: Instant) -> Option<Step> {
     let mut newest = now;
     each_since(snapshot, |at| {
         newest = newest.max(at);
@@ -58,7 +56,7 @@ pub(crate) fn unseen(snapshot: &mut Snapshot, now: Instant) -> Option<Step> {
 
 /// Limits the moments of archived workloads to now: they are not shifted when the clock is set
 /// back, and none may be in the future when a workload returns to memory.
-pub(crate) fn not_after(now: Instant, Archived { workloads, pods }: &mut Archived) {
+pub fn not_after(now: Instant, Archived { workloads, pods }: &mut Archived) {
     each_of_rows(workloads, pods, &mut |at| at.min(now));
 }
 

@@ -3,16 +3,22 @@
 use serde::{Deserialize, Deserializer};
 
 /// A static word: the name of a field or of a kind of objects.
-pub(crate) type Word = &'static str;
+pub type Word = &'static str;
 
 /// Reads a word and leaks it, to make it static: a program that reads inputs replays them once and
 /// ends.
-pub(crate) fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Word, D::Error> {
+///
+/// # Errors
+/// There is no word.
+pub fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Word, D::Error> {
     Ok(Box::leak(String::deserialize(from)?.into_boxed_str()))
 }
 
 /// Reads a value that is present, and may be null.
-pub(crate) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+///
+/// # Errors
+/// The value has another form.
+pub fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)

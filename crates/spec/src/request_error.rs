@@ -1,15 +1,15 @@
 //! Errors of requests. Owns: the one text that API and command line both show.
 
 use serde::{Deserialize, Serialize};
-use spec::AtLimit;
 use thiserror::Error;
 use units::{Classify, Failure};
 
+use crate::AtLimit;
 use crate::words::{Word, word};
 
 /// Error of a request, none of which was carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
-pub enum Error {
+pub enum RequestError {
     /// A value is not allowed; the message says what is.
     #[error("{message}")]
     Invalid {
@@ -50,7 +50,7 @@ pub enum Error {
     },
 }
 
-impl Classify for Error {
+impl Classify for RequestError {
     fn failure(&self) -> Failure<'_> {
         match self {
             Self::Invalid { field, .. } => Failure::Invalid { field },
@@ -62,7 +62,7 @@ impl Classify for Error {
     }
 }
 
-impl Error {
+impl RequestError {
     /// Error of a value that is not allowed.
     #[must_use]
     pub fn invalid(field: &'static str, message: impl Into<String>) -> Self {
@@ -75,7 +75,9 @@ impl Error {
         Self::Conflict { message: message.into() }
     }
 
-    pub(crate) fn no_node(name: &str) -> Self {
+    /// Error of a node name that does not exist.
+    #[must_use]
+    pub fn no_node(name: &str) -> Self {
         let hint = "see GET /api/v1/nodes".to_owned();
         Self::NotFound { what: "node", name: name.to_owned(), hint }
     }
@@ -109,23 +111,17 @@ impl Error {
     }
 }
 
-impl From<spec::Invalid> for Error {
-    fn from(spec::Invalid { field, message }: spec::Invalid) -> Self {
+impl From<crate::Invalid> for RequestError {
+    fn from(crate::Invalid { field, message }: crate::Invalid) -> Self {
         Self::Invalid { field, message }
     }
 }
 
-impl From<spec::OverLimit> for Error {
-    fn from(over: spec::OverLimit) -> Self {
+impl From<crate::OverLimit> for RequestError {
+    fn from(over: crate::OverLimit) -> Self {
         match over.limit.at_limit() {
             AtLimit::RefusesField(field) => Self::invalid(field, format!("{field}: {over}")),
             _ => Self::conflict(over.to_string()),
         }
-    }
-}
-
-impl From<view::UnknownScope> for Error {
-    fn from(error: view::UnknownScope) -> Self {
-        Self::Internal { message: error.to_string() }
     }
 }

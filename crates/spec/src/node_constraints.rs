@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use model::{Constraints, Operator, PodPreference, PodTerm, Requirement};
 use uuid::Uuid;
 
-use spec::{Place, PodSet, WorkloadSpec};
+use crate::{Place, PodSet, WorkloadSpec};
 
 /// Label with the type of a node.
-pub(crate) const NODE_TYPE_LABEL: &str = "run.ai/type";
+pub const NODE_TYPE_LABEL: &str = "run.ai/type";
 /// Label by which pod affinity selects the pods of a workload.
 const WORKLOAD_LABEL: &str = "elastane/workload";
 /// Preference weight of a domain with other pods of the workload.
@@ -42,6 +42,7 @@ fn constraints(place: &Place, workload: Uuid) -> Constraints {
 
 /// Constraints of a pod of a set, with the pools and the node types of the workload, which has the
 /// id `id`.
+#[must_use]
 pub fn node_constraints(spec: &WorkloadSpec, set: &PodSet, id: Uuid) -> Constraints {
     let mut demands = constraints(&set.pod.place, id);
     demands.pools.clone_from(&spec.node_pools);

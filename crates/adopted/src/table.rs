@@ -1,0 +1,204 @@
+//! The table of adopted pods and their nodes, as the feed reported them last.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use records::Change;
+use spec::{AdoptedPod, NodeGpu, NodeSpec};
+use uuid::Uuid;
+
+/// A pod of the table.
+#[derive(Debug, Clone)]
+struct Known {
+    pod: Arc<AdoptedPod>,
+    /// True if it is a workload, whose queue is charged.
+    is_charged: bool,
+}
+
+/// A node of the table.
+#[derive(Debug, Clone, Default)]
+struct NodeEntry {
+    /// The node as reported; `None` after its end.
+    spec: Option<NodeSpec>,
+    /// Maximum number of GPUs that it had.
+    slots: usize,
+    /// Pods that hold amounts on it.
+    pods: BTreeSet<Uuid>,
+}
+
+/// The last reported state of all pods and nodes. Without a feed it is closed and empty.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    is_open: bool,
+    pods: BTreeMap<Uuid, Known>,
+    nodes: BTreeMap<String, NodeEntry>,
+    /// Pods removed in this batch.
+    gone: BTreeSet<Uuid>,
+    /// True if pods lost their workload while they exist.
+    has_loose: bool,
+}
+
+impl Table {
+    /// Opens the table: from now on the nodes and pods of the state are those of a feed.
+    pub const fn open(&mut self) {
+        self.is_open = true;
+    }
+
+    /// True if the nodes and pods are those of a feed.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// The last state of a pod.
+    #[must_use]
+    pub fn get(&self, uid: Uuid) -> Option<Arc<AdoptedPod>> {
+        self.pods.get(&uid).map(|known| known.pod.clone())
+    }
+
+    /// True if this is a pod of the table, or was one before this batch.
+    #[must_use]
+    pub fn knows(&self, uid: Uuid) -> bool {
+        self.is_open && (self.pods.contains_key(&uid) || self.gone.contains(&uid))
+    }
+
+    /// Records the state of a pod; returns the state before.
+    pub fn take(&mut self, pod: AdoptedPod) -> Option<Arc<AdoptedPod>> {
+        let (uid, pod) = (pod.uid, Arc::new(pod));
+        let before = self.pods.get(&uid).cloned();
+        let is_charged = before.as_ref().is_some_and(|known| known.is_charged);
+        self.leave_node(before.as_ref().map(|known| &known.pod));
+        if let Some(node) = pod.node.as_ref().filter(|_| pod.holds()) {
+            self.nodes.entry(node.clone()).or_default().pods.insert(uid);
+        }
+        self.pods.insert(uid, Known { pod, is_charged });
+        before.map(|known| known.pod)
+    }
+
+    /// Removes a pod; returns its last state.
+    pub fn remove(&mut self, uid: Uuid) -> Option<Arc<AdoptedPod>> {
+        let known = self.pods.remove(&uid)?;
+        self.leave_node(Some(&known.pod));
+        self.gone.insert(uid);
+        Some(known.pod)
+    }
+
+    fn leave_node(&mut self, pod: Option<&Arc<AdoptedPod>>) {
+        let Some((pod, node)) = pod.and_then(|pod| Some((pod, pod.node.as_ref()?))) else { return };
+        if let Some(entry) = self.nodes.get_mut(node) {
+            entry.pods.remove(&pod.uid);
+        }
+    }
+
+    /// Ends a batch in which the workloads with these ids were deleted.
+    pub fn end_batch<'a>(&mut self, deleted: impl Iterator<Item = &'a Uuid>) {
+        self.gone.clear();
+        for uid in deleted {
+            if let Some(known) = self.pods.get_mut(uid).filter(|known| known.is_charged) {
+                known.is_charged = false;
+                self.has_loose = true;
+            }
+        }
+    }
+
+    /// True once after pods lost their workload while they exist.
+    pub const fn take_loose(&mut self) -> bool {
+        std::mem::replace(&mut self.has_loose, false)
+    }
+
+    /// Records whether a pod is a workload, whose queue is charged.
+    pub fn set_charged(&mut self, uid: Uuid, is_charged: bool) {
+        if let Some(known) = self.pods.get_mut(&uid) {
+            known.is_charged = is_charged;
+        }
+    }
+
+    /// The pods that this server has to place and that are no workloads: those that hold a place
+    /// first.
+    #[must_use]
+    pub fn uncharged(&self) -> Vec<Uuid> {
+        let ours = self.pods.values().filter(|known| known.pod.is_ours && !known.is_charged);
+        let mut all: Vec<_> = ours.map(|known| (!known.pod.holds(), known.pod.uid)).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, uid)| uid).collect()
+    }
+
+    /// The pods among them that hold amounts on a node.
+    #[must_use]
+    pub fn uncharged_on(&self, node: &str) -> Vec<Uuid> {
+        let Some(entry) = self.nodes.get(node) else { return Vec::new() };
+        self.held_on(entry).filter(|pod| pod.is_ours).map(|pod| pod.uid).collect()
+    }
+
+    /// Records a node.
+    pub fn take_node(&mut self, spec: NodeSpec) {
+        let entry = self.nodes.entry(spec.name.clone()).or_default();
+        entry.slots = entry.slots.max(spec.gpus.len());
+        entry.spec = Some(spec);
+    }
+
+    /// Records that a node no longer exists.
+    pub fn remove_node(&mut self, name: &str) {
+        let Some(entry) = self.nodes.get_mut(name) else { return };
+        (entry.spec, entry.slots) = (None, 0);
+        if entry.pods.is_empty() {
+            self.nodes.remove(name);
+        }
+    }
+
+    fn held_on<'a>(&'a self, entry: &'a NodeEntry) -> impl Iterator<Item = &'a AdoptedPod> {
+        let pods = entry.pods.iter().filter_map(|uid| self.pods.get(uid));
+        pods.filter(|known| !known.is_charged).map(|known| &*known.pod)
+    }
+
+    /// The node for the scheduler: without the amounts that pods hold without a charge, and with as
+    /// many GPUs as it ever had, so that the numbers of the others stay. [`Table::unusable`] of them
+    /// are out of service.
+    #[must_use]
+    pub fn net(&self, name: &str) -> Option<NodeSpec> {
+        let entry = self.nodes.get(name)?;
+        let mut spec = entry.spec.clone()?;
+        let memory = spec.gpus.first().map_or(0, |gpu| gpu.memory_bytes);
+        for slot in spec.gpus.len()..entry.slots {
+            spec.gpus.push(NodeGpu::new(slot_name(name, slot), memory));
+        }
+        for pod in self.held_on(entry) {
+            spec.cpu_millis = spec.cpu_millis.saturating_sub(pod.cpu_millis);
+            spec.memory_bytes = spec.memory_bytes.saturating_sub(pod.memory_bytes);
+            spec.pods_max = spec.pods_max.map(|most| most.saturating_sub(1));
+        }
+        Some(spec)
+    }
+
+    /// Number of GPUs of a node that cannot be used: pods hold them without a charge, or the node
+    /// reports fewer than before.
+    #[must_use]
+    pub fn unusable(&self, name: &str) -> usize {
+        let Some(entry) = self.nodes.get(name) else { return 0 };
+        let reported = entry.spec.as_ref().map_or(0, |spec| spec.gpus.len());
+        let held: usize = self.held_on(entry).map(|pod| pod.gpus as usize).sum();
+        entry.slots - reported + held
+    }
+
+    /// True if a change is a row of an adopted pod. Such rows are not written: after a restart the
+    /// feed reports the pods again.
+    #[must_use]
+    pub fn is_row_of_one(&self, change: &Change) -> bool {
+        match change {
+            Change::Workload(row) => self.knows(row.id),
+            Change::WorkloadSpec(id, _)
+            | Change::WorkloadState(id, _)
+            | Change::WorkloadPast(id, _)
+            | Change::WorkloadArchived(id, ..)
+            | Change::WorkloadRestored(id) => self.knows(*id),
+            Change::Pod(row) => self.knows(row.workload_id),
+            _ => false,
+        }
+    }
+}
+
+/// Name of a counted GPU, which no driver knows.
+#[must_use]
+pub fn slot_name(node: &str, slot: usize) -> String {
+    format!("counted:{node}/{slot}")
+}

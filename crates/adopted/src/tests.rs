@@ -1,0 +1,117 @@
+//! Tests of the table, the project of a pod, and its workload.
+
+use spec::{AdoptedPhase, AdoptedPod, GpuRequest, NodeGpu, NodeSpec, Place};
+use units::Instant;
+use uuid::Uuid;
+
+use crate::{Table, differs, project_of, slot_name, workload_of};
+
+fn pod(namespace: &str, name: &str) -> AdoptedPod {
+    AdoptedPod {
+        uid: Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        created_at: Instant(1),
+        owner: None,
+        is_ours: true,
+        project: None,
+        gpus: 1,
+        cpu_millis: 1000,
+        memory_bytes: 1 << 30,
+        place: Place::default(),
+        priority_class: String::new(),
+        preemptible: None,
+        gates: Vec::new(),
+        hold: None,
+        node: None,
+        phase: AdoptedPhase::Pending,
+        deleting: false,
+        grace_ms: 30_000,
+    }
+}
+
+fn node(gpus: usize) -> NodeSpec {
+    NodeSpec {
+        name: "n1".to_owned(),
+        gpu_type: "nvidia".to_owned(),
+        simulated: false,
+        gpus: (0..gpus).map(|at| NodeGpu::new(slot_name("n1", at), 0)).collect(),
+        cpu_millis: 8000,
+        memory_bytes: 8 << 30,
+        pods_max: Some(10),
+        labels: Default::default(),
+        taints: Vec::new(),
+    }
+}
+
+#[test]
+fn a_project_has_two_namespaces_and_a_label_counts_only_there() {
+    let find = |name: &str| ["team-a", "team-b"].into_iter().find(|known| *known == name);
+    assert_eq!(project_of(&pod("team-a", "x"), find), Ok("team-a"));
+    assert_eq!(project_of(&pod("runai-team-b", "x"), find), Ok("team-b"));
+    let labelled = |namespace: &str, project: &str| {
+        let project = Some(("runai/queue".to_owned(), project.to_owned()));
+        project_of(&AdoptedPod { project, ..pod(namespace, "x") }, find)
+    };
+    assert_eq!(labelled("runai-team-a", "team-a"), Ok("team-a"));
+    let why = labelled("team-a", "team-b").unwrap_err().message;
+    assert!(why.contains("does not count in namespace team-a"), "{why}");
+    let why = labelled("team-a", "nobody").unwrap_err();
+    assert_eq!(why.code.code, "P310");
+    assert!(why.message.contains("which does not exist"), "{}", why.message);
+    let why = project_of(&pod("default", "x"), find).unwrap_err().message;
+    assert!(why.contains("`elastane project create default`"), "{why}");
+}
+
+#[test]
+fn what_is_held_without_a_charge_is_not_left_for_others() {
+    let mut table = Table::default();
+    table.open();
+    table.take_node(node(4));
+    let bound = AdoptedPod { node: Some("n1".to_owned()), ..pod("others", "db") };
+    table.take(bound.clone());
+    let left = table.net("n1").unwrap();
+    assert_eq!((left.cpu_millis, left.memory_bytes, left.pods_max), (7000, 7 << 30, Some(9)));
+    assert_eq!((left.gpus.len(), table.unusable("n1")), (4, 1));
+    assert_eq!(table.uncharged_on("n1"), [bound.uid]);
+    table.set_charged(bound.uid, true);
+    assert_eq!((table.net("n1").unwrap().cpu_millis, table.unusable("n1")), (8000, 0));
+    // A device plugin that restarts reports no GPU: the numbers of the others stay.
+    table.take_node(node(0));
+    assert_eq!((table.net("n1").unwrap().gpus.len(), table.unusable("n1")), (4, 4));
+    table.set_charged(bound.uid, false);
+    let over = AdoptedPod { phase: AdoptedPhase::Failed, ..bound.clone() };
+    table.take(over);
+    assert_eq!(table.net("n1").unwrap().cpu_millis, 8000);
+    table.remove(bound.uid);
+    assert!(table.knows(bound.uid), "until the batch ends");
+    table.end_batch(std::iter::empty());
+    assert!(!table.knows(bound.uid));
+}
+
+#[test]
+fn a_workload_that_was_deleted_while_its_pod_exists_is_loose_once() {
+    let mut table = Table::default();
+    table.open();
+    let one = pod("team-a", "a");
+    table.take(one.clone());
+    assert_eq!(table.uncharged(), [one.uid]);
+    table.set_charged(one.uid, true);
+    assert!(table.uncharged().is_empty());
+    table.end_batch([&one.uid].into_iter());
+    assert_eq!((table.take_loose(), table.take_loose()), (true, false));
+    assert_eq!(table.uncharged(), [one.uid]);
+}
+
+#[test]
+fn a_pod_is_a_workload_that_ends_with_it() {
+    let spec = workload_of(&AdoptedPod { priority_class: "build".into(), ..pod("team-a", "x.y") });
+    assert_eq!((spec.name.as_str(), spec.priority.value), ("team-a.x.y", 100));
+    assert!(!spec.preemptible && spec.delete_when_preempted);
+    assert_eq!(spec.pods.pod.gpu, GpuRequest::Whole(1));
+    let spec = workload_of(&AdoptedPod { priority_class: "other".into(), ..pod("team-a", "x") });
+    assert_eq!((spec.priority.class.as_str(), spec.preemptible), ("train", true));
+    let now = AdoptedPod { node: Some("n1".into()), deleting: true, ..pod("team-a", "x") };
+    assert!(!differs(&pod("team-a", "x"), &now));
+    assert!(differs(&pod("team-a", "x"), &AdoptedPod { gpus: 2, ..now }));
+}

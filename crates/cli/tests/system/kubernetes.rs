@@ -1,0 +1,196 @@
+//! `elastane up --runtime kubernetes` on a real API server: pods that name the server are bound by
+//! quota. No kubelet runs: the test plays it.
+
+#![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
+
+use kube_api::testing::{ADMIN, Cluster};
+use kube_api::types::{Metadata, Node, ObjectMeta, Pod, Resource};
+use kube_api::{Client, DeleteOptions, ObjectRef, Query};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use crate::sandbox::{Sandbox, wait_until};
+
+const NODES: usize = 20;
+
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Namespace(Metadata);
+
+impl Resource for Namespace {
+    const GROUP: &'static str = "";
+    const VERSION: &'static str = "v1";
+    const KIND: &'static str = "Namespace";
+    const PLURAL: &'static str = "namespaces";
+    const NAMESPACED: bool = false;
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.0.metadata
+    }
+}
+
+/// The API server, as a test sees it.
+struct Kube {
+    runtime: Runtime,
+    client: Client,
+}
+
+impl Kube {
+    fn namespace(&self, name: &str) {
+        let manifest = json!({"metadata": {"name": name}});
+        let made = self.client.create::<Namespace>("", &manifest);
+        self.runtime.block_on(made).unwrap();
+    }
+
+    /// A node with a GPU. Without a controller manager its not-ready taint stays.
+    fn node(&self, name: &str) {
+        let amounts = json!({"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "1"});
+        let status = json!({"capacity": amounts, "allocatable": amounts});
+        let manifest = json!({"metadata": {"name": name}, "status": status});
+        self.runtime.block_on(self.client.create::<Node>("", &manifest)).unwrap();
+    }
+
+    fn pod(&self, namespace: &str, name: &str, more: &serde_json::Value) {
+        let requests = json!({"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"});
+        let mut manifest = json!({
+            "metadata": {"name": name},
+            "spec": {
+                "schedulerName": "elastane",
+                "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}],
+                "containers": [{
+                    "name": "main", "image": "example.com/train",
+                    "resources": {"requests": requests, "limits": {"nvidia.com/gpu": "1"}},
+                }],
+            },
+        });
+        for (key, value) in more.as_object().unwrap() {
+            manifest["spec"][key] = value.clone();
+        }
+        self.runtime.block_on(self.client.create::<Pod>(namespace, &manifest)).unwrap();
+    }
+
+    fn pods(&self, namespace: &str) -> Vec<Pod> {
+        let query = Query { namespace: Some(namespace.to_owned()), ..Query::default() };
+        self.runtime.block_on(self.client.list::<Pod>(&query)).unwrap().items
+    }
+
+    fn bound(&self, namespace: &str) -> usize {
+        self.pods(namespace).iter().filter(|pod| !pod.spec.node_name.is_empty()).count()
+    }
+
+    /// Reason and message of the condition of a pod that waits.
+    fn why(&self, namespace: &str, name: &str) -> Option<(String, String)> {
+        let pods = self.pods(namespace);
+        let pod = pods.iter().find(|pod| pod.metadata.name == name)?;
+        let mut conditions = pod.status.conditions.iter();
+        let found = conditions.find(|one| one.kind == "PodScheduled" && one.status == "False")?;
+        Some((found.reason.clone(), found.message.clone()))
+    }
+
+    /// Does what kubelets do: bound pods run, and pods that are being deleted end.
+    fn play_kubelets(&self, namespace: &str) {
+        for pod in self.pods(namespace) {
+            let reference = ObjectRef::of(&pod);
+            if pod.metadata.deletion_timestamp.is_some() {
+                let now = DeleteOptions { grace_period_seconds: Some(0), ..Default::default() };
+                let _gone = self.runtime.block_on(self.client.delete::<Pod>(&reference, &now));
+            } else if !pod.spec.node_name.is_empty() && pod.status.phase == "Pending" {
+                let running = json!({"phase": "Running"});
+                let done = self.client.patch_status::<Pod>(&reference, &running);
+                self.runtime.block_on(done).unwrap();
+            }
+        }
+    }
+}
+
+/// A cluster of nodes without kubelets, and a server for its pods with two projects.
+fn begin() -> Option<(Cluster, Kube, Sandbox, String)> {
+    let cluster = Cluster::own()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let client = {
+        let _inside = runtime.enter();
+        cluster.client()
+    };
+    let kube = Kube { runtime, client };
+    (1..=NODES).for_each(|number| kube.node(&format!("n{number}")));
+    ["team-a", "team-b", "team-x"].into_iter().for_each(|name| kube.namespace(name));
+    let mut sandbox = Sandbox::new();
+    let file = cluster.kubeconfig();
+    let server = format!(
+        "elastane up --runtime kubernetes --kubeconfig {} --context {ADMIN}",
+        file.display()
+    );
+    sandbox.start_server(&server);
+    for name in ["team-a", "team-b"] {
+        let made = sandbox.shell(&format!("elastane project create {name} --gpu-quota 10"));
+        assert_eq!(made.code, Some(0), "{}", made.text);
+    }
+    Some((cluster, kube, sandbox, server))
+}
+
+#[test]
+fn pods_of_two_projects_share_twenty_nodes_by_quota() {
+    let Some((_cluster, kube, mut sandbox, server)) = begin() else { return };
+    // The first project borrows what the second does not use.
+    (0..=NODES).for_each(|number| kube.pod("team-a", &format!("a{number:02}"), &json!({})));
+    assert!(wait_until(|| kube.bound("team-a") == NODES), "{}", sandbox.server_text());
+    kube.play_kubelets("team-a");
+    let waits = || kube.pods("team-a").into_iter().find(|pod| pod.spec.node_name.is_empty());
+    let name = waits().unwrap().metadata.name;
+    assert!(wait_until(|| kube.why("team-a", &name).is_some()), "{}", sandbox.server_text());
+    let (reason, message) = kube.why("team-a", &name).unwrap();
+    assert_eq!(reason, "Unschedulable", "{message}");
+    assert!(message.starts_with("P102: needs 1 GPU; no GPU of 20 nodes is free"), "{message}");
+
+    // A pod of the second project has a right to its quota.
+    kube.pod("team-b", "b1", &json!({}));
+    let marked = || {
+        let pods = kube.pods("team-a");
+        pods.into_iter().find(|pod| pod.metadata.deletion_timestamp.is_some())
+    };
+    assert!(wait_until(|| marked().is_some()), "{}", sandbox.server_text());
+    assert_eq!(kube.bound("team-b"), 0, "its room is not free before the victim is gone");
+    kube.play_kubelets("team-a");
+    assert!(wait_until(|| kube.bound("team-b") == 1), "{}", sandbox.server_text());
+    let pods = kube.pods("team-a");
+    assert_eq!(pods.len(), NODES, "one is evicted: {}", sandbox.server_text());
+
+    held_by_name(&kube, &sandbox);
+    refused_with_the_owner(&sandbox);
+
+    // A server that was killed finds the pods and binds none again.
+    sandbox.kill_server();
+    sandbox.start_server(&server);
+    let is_running = |(_, status): &(String, String)| status == "Running";
+    let runs = || sandbox.statuses("runai list -p team-a").iter().filter(|s| is_running(s)).count();
+    assert!(wait_until(|| runs() == NODES - 1), "{}", sandbox.shell("runai list -p team-a").text);
+    assert_eq!((kube.bound("team-a"), kube.bound("team-b")), (NODES - 1, 1));
+}
+
+/// A field that is not supported, and a missing project, hold a pod.
+fn held_by_name(kube: &Kube, sandbox: &Sandbox) {
+    kube.pod("team-x", "x1", &json!({}));
+    let nfs = json!([{"name": "data", "nfs": {"server": "nfs.example.com", "path": "/"}}]);
+    kube.pod("team-b", "b2", &json!({"volumes": nfs}));
+    assert!(wait_until(|| kube.why("team-x", "x1").is_some()), "{}", sandbox.server_text());
+    let (reason, message) = kube.why("team-x", "x1").unwrap();
+    assert_eq!(reason, "NoProject");
+    assert!(message.starts_with("P310: no project has namespace team-x"), "{message}");
+    assert!(wait_until(|| kube.why("team-b", "b2").is_some()), "{}", sandbox.server_text());
+    let (reason, message) = kube.why("team-b", "b2").unwrap();
+    assert_eq!(reason, "FieldNotSupported");
+    assert!(message.starts_with("P311: spec.volumes[0].nfs is not supported"), "{message}");
+}
+
+/// The pods are in the lists of the server, which refuses what only their owners can do.
+fn refused_with_the_owner(sandbox: &Sandbox) {
+    let list = sandbox.shell("runai list -p team-b");
+    assert!(list.text.contains("team-b.b1"), "{}", list.text);
+    let refused = sandbox.shell("runai delete team-b.b1 -p team-b");
+    assert!(refused.text.contains("kubectl delete pod -n team-b b1"), "{}", refused.text);
+    let refused = sandbox.shell("runai submit own -p team-b -i example.com/train -g 1");
+    assert!(refused.text.contains("come with a later part"), "{}", refused.text);
+    let refused = sandbox.shell("elastane node cordon n1");
+    assert!(refused.text.contains("kubectl cordon"), "{}", refused.text);
+}

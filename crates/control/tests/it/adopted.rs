@@ -1,0 +1,327 @@
+//! Pods that exist elsewhere, from a scripted feed.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use engine::{Error, FEED_CHANGES_MAX, PodFeed};
+use spec::{
+    AdoptedPhase, AdoptedPod, FeedChange, FeedListing, FeedOutcome, Hold, NodeSpec, Place,
+    PlacementReport,
+};
+use tokio::sync::Notify;
+use units::Instant;
+use uuid::Uuid;
+use view::Phase;
+
+use crate::world::{World, nodes, project};
+
+#[derive(Default)]
+struct Cluster {
+    nodes: BTreeMap<String, NodeSpec>,
+    pods: BTreeMap<Uuid, AdoptedPod>,
+    changes: VecDeque<FeedChange>,
+    /// Operations, in order.
+    verbs: Vec<String>,
+    /// Bindings that fail before one is carried out.
+    binds_failing: u32,
+}
+
+/// A cluster in memory whose pods run as soon as they are bound.
+#[derive(Default)]
+struct FakeFeed {
+    cluster: Mutex<Cluster>,
+    changed: Notify,
+}
+
+impl FakeFeed {
+    fn with<T>(&self, change: impl FnOnce(&mut Cluster) -> T) -> T {
+        let done = change(&mut self.cluster.lock().unwrap());
+        self.changed.notify_one();
+        done
+    }
+
+    fn put(&self, pod: AdoptedPod) {
+        self.with(|c| {
+            c.changes.push_back(FeedChange::Pod(Box::new(pod.clone())));
+            c.pods.insert(pod.uid, pod);
+        });
+    }
+
+    fn put_node(&self, node: NodeSpec) {
+        self.with(|c| {
+            c.changes.push_back(FeedChange::Node(node.clone()));
+            c.nodes.insert(node.name.clone(), node);
+        });
+    }
+
+    fn pod(&self, name: &str) -> AdoptedPod {
+        let found = self.with(|c| c.pods.values().find(|pod| pod.name == name).cloned());
+        found.unwrap_or_else(|| panic!("no pod {name}"))
+    }
+
+    /// Changes a pod.
+    fn change(&self, name: &str, change: impl FnOnce(&mut AdoptedPod)) {
+        let mut pod = self.pod(name);
+        change(&mut pod);
+        self.put(pod);
+    }
+
+    fn delete(&self, name: &str) {
+        let uid = self.pod(name).uid;
+        self.with(|c| {
+            c.pods.remove(&uid);
+            c.changes.push_back(FeedChange::PodGone(uid));
+        });
+    }
+
+    fn verbs(&self) -> Vec<String> {
+        self.with(|c| c.verbs.clone())
+    }
+}
+
+#[async_trait]
+impl PodFeed for FakeFeed {
+    async fn listing(&self) -> Result<FeedListing, Error> {
+        Ok(self.with(|c| {
+            c.changes.clear();
+            FeedListing {
+                nodes: c.nodes.values().cloned().collect(),
+                pods: c.pods.values().cloned().collect(),
+            }
+        }))
+    }
+
+    async fn changes(&self) -> Vec<FeedChange> {
+        loop {
+            let taken: Vec<_> = {
+                let mut cluster = self.cluster.lock().unwrap();
+                let count = cluster.changes.len().min(FEED_CHANGES_MAX);
+                cluster.changes.drain(..count).collect()
+            };
+            if !taken.is_empty() {
+                return taken;
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    async fn bind(&self, uid: Uuid, node: &str) -> FeedOutcome {
+        self.with(|c| {
+            if c.binds_failing > 0 {
+                c.binds_failing -= 1;
+                return FeedOutcome::Later("it is overloaded".to_owned());
+            }
+            let Some(pod) = c.pods.get_mut(&uid) else { return FeedOutcome::Gone };
+            if let Some(at) = &pod.node {
+                return FeedOutcome::Conflict(format!("it is bound to {at}"));
+            }
+            pod.node = Some(node.to_owned());
+            pod.phase = AdoptedPhase::Running;
+            c.verbs.push(format!("bind {} to {node}", pod.name));
+            c.changes.push_back(FeedChange::Pod(Box::new(pod.clone())));
+            FeedOutcome::Done
+        })
+    }
+
+    async fn evict(&self, uid: Uuid) -> FeedOutcome {
+        self.with(|c| {
+            let Some(pod) = c.pods.get_mut(&uid) else { return FeedOutcome::Gone };
+            pod.deleting = true;
+            c.verbs.push(format!("evict {}", pod.name));
+            c.changes.push_back(FeedChange::Pod(Box::new(pod.clone())));
+            FeedOutcome::Done
+        })
+    }
+
+    fn report(&self, uid: Uuid, report: PlacementReport) {
+        self.with(|c| {
+            let name = c.pods.get(&uid).map(|pod| pod.name.clone()).unwrap_or_default();
+            c.verbs.push(format!("report {name}: {} {}", report.code, report.message));
+        });
+    }
+}
+
+/// A pod with a GPU that this server has to place.
+fn pod(namespace: &str, name: &str) -> AdoptedPod {
+    AdoptedPod {
+        uid: Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{namespace}/{name}").as_bytes()),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        created_at: Instant(1000),
+        owner: Some(("Job".to_owned(), "train".to_owned())),
+        is_ours: true,
+        project: None,
+        gpus: 1,
+        cpu_millis: 100,
+        memory_bytes: 1 << 20,
+        place: Place::default(),
+        priority_class: String::new(),
+        preemptible: None,
+        gates: Vec::new(),
+        hold: None,
+        node: None,
+        phase: AdoptedPhase::Pending,
+        deleting: false,
+        grace_ms: 30_000,
+    }
+}
+
+/// A pod of others on a node.
+fn foreign(name: &str, node: &str, gpus: u32) -> AdoptedPod {
+    AdoptedPod {
+        is_ours: false,
+        gpus,
+        node: Some(node.to_owned()),
+        phase: AdoptedPhase::Running,
+        ..pod("others", name)
+    }
+}
+
+/// A server on one node with this many GPUs and these quotas, and its feed.
+async fn world(gpus: u32, quotas: &[u64]) -> (World, Arc<FakeFeed>) {
+    let mut world = World::new(Vec::new(), quotas).await;
+    let feed = Arc::new(FakeFeed::default());
+    for node in nodes(1, gpus) {
+        feed.put_node(NodeSpec { simulated: false, ..node });
+    }
+    world.engine.set_feed(feed.clone());
+    world.restart().await;
+    (world, feed)
+}
+
+#[tokio::test]
+async fn pods_are_bound_by_quota_and_a_borrower_gives_way() {
+    let (world, feed) = world(2, &[1, 1]).await;
+    for (count, name) in [(1, "a1"), (2, "a2"), (3, "a3")] {
+        feed.put(pod("team-a", name));
+        world.until(name, |view| view.workloads.len() == count).await;
+    }
+    let waits = "team-a.a1 Running 1/1\nteam-a.a2 Running 1/1\nteam-a.a3 Pending 0/1";
+    world.becomes(waits).await;
+    world.until("its reason", |_| feed.verbs().iter().any(|verb| verb.contains("a3: P"))).await;
+
+    feed.put(pod("runai-team-b", "b1"));
+    let evicts = |feed: &FakeFeed| feed.verbs().into_iter().find(|verb| verb.starts_with("evict"));
+    world.until("an eviction", |_| evicts(&feed).is_some()).await;
+    let victim = evicts(&feed).unwrap().split_off("evict ".len());
+    world.phase(&format!("team-a.{victim}"), Phase::Deleting).await;
+    assert!(!feed.verbs().iter().any(|verb| verb.contains("bind b1")), "its room is not free yet");
+    feed.delete(&victim);
+    world.phase("runai-team-b.b1", Phase::Running).await;
+    assert_eq!(world.get(&format!("team-a.{victim}")), None);
+
+    feed.change("b1", |pod| pod.phase = AdoptedPhase::Succeeded);
+    world.phase("team-a.a3", Phase::Running).await;
+    world.phase("runai-team-b.b1", Phase::Completed).await;
+    feed.delete("b1");
+    world.until("gone", |view| view.workloads.len() == 2).await;
+}
+
+#[tokio::test]
+async fn a_restart_finds_the_pods_and_binds_none_again() {
+    let (mut world, feed) = world(2, &[2]).await;
+    feed.put(pod("team-a", "a1"));
+    world.becomes("team-a.a1 Running 1/1").await;
+    feed.put(pod("team-a", "a2"));
+    let both = "team-a.a1 Running 1/1\nteam-a.a2 Running 1/1";
+    world.becomes(both).await;
+    let before = feed.verbs();
+    world.restart().await;
+    let two = |view: &view::View| {
+        view.workloads.values().filter(|w| w.phase == Phase::Running).count() == 2
+    };
+    world.until("both again", two).await;
+    feed.put(pod("team-a", "a3"));
+    world.waits_for("team-a.a3", "P102").await;
+    let after = feed.verbs();
+    assert_eq!(after.iter().filter(|verb| verb.starts_with("bind")).count(), 2, "{after:?}");
+    assert_eq!(after[..before.len()], before);
+    // The state is built again, without a restart, from the feed as well.
+    world.refuse_events(true).await;
+    feed.delete("a2");
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    world.refuse_events(false).await;
+    world.phase("team-a.a3", Phase::Running).await;
+}
+
+#[tokio::test]
+async fn pods_of_others_take_what_they_hold() {
+    let (world, feed) = world(4, &[4]).await;
+    feed.put(foreign("db", "node-1", 3));
+    feed.put(pod("team-a", "a1"));
+    world.phase("team-a.a1", Phase::Running).await;
+    feed.put(pod("team-a", "a2"));
+    world.phase("team-a.a2", Phase::Pending).await;
+    let view = world.handle.view();
+    assert_eq!(view.nodes[0].gpu_faults.len(), 3);
+    feed.delete("db");
+    world.phase("team-a.a2", Phase::Running).await;
+}
+
+#[tokio::test]
+async fn a_pod_without_a_project_or_with_an_unknown_field_is_held() {
+    let (world, feed) = world(4, &[4]).await;
+    feed.put(pod("team-x", "x1"));
+    let volume =
+        Hold { field: "spec.volumes[0].nfs".to_owned(), why: "is not supported yet".to_owned() };
+    feed.put(AdoptedPod { hold: Some(volume), ..pod("team-a", "a1") });
+    let label = Some(("project".to_owned(), "team-a".to_owned()));
+    feed.put(AdoptedPod { project: label, ..pod("team-b", "b1") });
+    world.until("three reports", |_| feed.verbs().len() == 3).await;
+    let verbs = feed.verbs();
+    assert!(verbs[0].starts_with("report x1: P310 no project has namespace team-x"), "{verbs:?}");
+    assert!(verbs[1].starts_with("report a1: P311 spec.volumes[0].nfs is not"), "{verbs:?}");
+    assert!(verbs[2].contains("it does not count in namespace team-b"), "{verbs:?}");
+    world.handle.create_project("admin", 1, project("team-x", 1)).await.unwrap();
+    world.phase("team-x.x1", Phase::Running).await;
+    feed.change("a1", |pod| pod.hold = None);
+    world.phase("team-a.a1", Phase::Running).await;
+}
+
+#[tokio::test]
+async fn a_binding_that_fails_is_tried_again_in_its_place() {
+    let (world, feed) = world(1, &[1]).await;
+    feed.with(|c| c.binds_failing = 1);
+    feed.put(pod("team-a", "a1"));
+    let waits = |_: &view::View| feed.with(|c| c.binds_failing) == 0;
+    world.until("a failure", waits).await;
+    world.decided().await;
+    world.clock.advance_ms(2000);
+    world.phase("team-a.a1", Phase::Running).await;
+}
+
+#[tokio::test]
+async fn a_pod_that_another_has_bound_is_charged_where_it_is() {
+    let (world, feed) = world(2, &[1]).await;
+    let other = NodeSpec { simulated: false, name: "node-2".to_owned(), ..nodes(1, 2).remove(0) };
+    feed.put_node(other);
+    world.until("two nodes", |view| view.nodes.len() == 2).await;
+    feed.put(AdoptedPod {
+        node: Some("node-2".to_owned()),
+        phase: AdoptedPhase::Running,
+        ..pod("team-a", "a1")
+    });
+    let found = world.phase("team-a.a1", Phase::Running).await;
+    assert_eq!(found.pods[0].node_name.as_deref(), Some("node-2"));
+    feed.change("a1", |pod| pod.node = Some("node-1".to_owned()));
+    let at = |view: &view::View| {
+        let mut pods = view.workloads.values().flat_map(|w| &w.pods);
+        pods.any(|pod| pod.node_name.as_deref() == Some("node-1"))
+    };
+    world.until("at the other node", at).await;
+    assert_eq!(feed.verbs(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_only_the_owner_can_do_is_refused_with_the_command_for_it() {
+    let (world, feed) = world(1, &[1]).await;
+    feed.put(pod("team-a", "a1"));
+    world.phase("team-a.a1", Phase::Running).await;
+    let id = world.id("team-a.a1");
+    let refused = world.handle.delete_workload("alice", id).await.unwrap_err().to_string();
+    assert!(refused.contains("its owner is Job team-a/train"), "{refused}");
+    let refused = world.handle.suspend("alice", id).await.unwrap_err().to_string();
+    assert!(refused.contains("pod team-a/a1 of Kubernetes"), "{refused}");
+    assert_eq!(feed.verbs().len(), 1);
+}

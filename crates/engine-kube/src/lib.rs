@@ -1,0 +1,19 @@
+//! Kubernetes as an engine: its nodes and pods as a feed, and bindings, evictions and conditions of
+//! pods that name this scheduler.
+//!
+//! Owns: the newest state of each object, the meaning of the fields of nodes and pods, and the
+//! fields that hold a pod because they are not supported. Does not know about: projects, decisions,
+//! and the API server's protocol (`kube_api`).
+
+mod engine_impl;
+mod feed;
+mod newest;
+mod node;
+mod pod;
+mod quantity;
+mod reports;
+mod requests;
+#[cfg(test)]
+mod tests;
+
+pub use engine_impl::{KubeEngine, Options};

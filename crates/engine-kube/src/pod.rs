@@ -1,0 +1,135 @@
+//! A pod of Kubernetes as an adopted pod. Owns: the meaning of its fields, and the fields that hold
+//! it because they are not supported.
+
+use kube_api::types::{Pod, PodSpec, Toleration};
+use model::{Effect, Operator, Requirement};
+use spec::{AdoptedPhase, AdoptedPod, Hold, Place};
+use units::Instant;
+use uuid::Uuid;
+
+use crate::quantity::thousandths;
+use crate::requests::{requests_of, uncounted};
+
+/// Labels that name the project of a pod, the first one that it has.
+const PROJECT_LABELS: [&str; 4] =
+    ["elastane.dev/project", "kai.scheduler/queue", "runai/queue", "project"];
+/// Label or annotation with the priority class of Elastane.
+const PRIORITY: &str = "elastane.dev/priority";
+/// Label or annotation that is `true` for a pod that may be evicted for others.
+const PREEMPTIBLE: &str = "elastane.dev/preemptible";
+/// Volumes that need nothing of a node.
+const VOLUMES: [&str; 6] =
+    ["configMap", "secret", "emptyDir", "projected", "hostPath", "downwardAPI"];
+/// Time between the request to end and the kill, where a pod has none, in seconds.
+const GRACE_S: i64 = 30;
+
+/// The uid of a pod.
+pub(crate) fn uid_of(pod: &Pod) -> Uuid {
+    let text = &pod.metadata.uid;
+    text.parse().unwrap_or_else(|_| Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()))
+}
+
+/// A pod, where `schedulers` are the names that pods give to this server.
+pub(crate) fn adopted_pod(pod: &Pod, schedulers: &[String]) -> AdoptedPod {
+    let Pod { metadata: meta, spec, status } = pod;
+    let requests = requests_of(spec);
+    let is_ours = schedulers.contains(&spec.scheduler_name);
+    let said = |key: &str| meta.labels.get(key).or_else(|| meta.annotations.get(key)).cloned();
+    let owner = meta.owner_references.iter().find(|owner| owner.controller);
+    let mut project = PROJECT_LABELS.iter();
+    let project = project.find_map(|key| Some(((*key).to_owned(), meta.labels.get(*key)?.clone())));
+    let grace_s = spec.termination_grace_period_seconds.unwrap_or(GRACE_S);
+    AdoptedPod {
+        uid: uid_of(pod),
+        namespace: meta.namespace.clone(),
+        name: meta.name.clone(),
+        created_at: instant(meta.creation_timestamp.as_deref()),
+        owner: owner.map(|owner| (owner.kind.clone(), owner.name.clone())),
+        is_ours,
+        project: project.filter(|_| is_ours),
+        gpus: u32::try_from(requests.gpus).unwrap_or(u32::MAX),
+        cpu_millis: requests.cpu_millis,
+        memory_bytes: requests.memory_bytes,
+        place: if is_ours { place_of(pod) } else { Place::default() },
+        priority_class: said(PRIORITY).unwrap_or_else(|| spec.priority_class_name.clone()),
+        preemptible: said(PREEMPTIBLE).map(|text| text == "true"),
+        gates: spec.scheduling_gates.iter().map(|gate| gate.name.clone()).collect(),
+        hold: is_ours.then(|| hold_of(spec)).flatten(),
+        node: Some(spec.node_name.clone()).filter(|name| !name.is_empty()),
+        phase: match status.phase.as_str() {
+            "Running" => AdoptedPhase::Running,
+            "Succeeded" => AdoptedPhase::Succeeded,
+            "Failed" => AdoptedPhase::Failed,
+            _ => AdoptedPhase::Pending,
+        },
+        deleting: meta.deletion_timestamp.is_some(),
+        grace_ms: u64::try_from(grace_s).unwrap_or_default().saturating_mul(1000),
+    }
+}
+
+/// A time of the API server; 1970 without one.
+fn instant(text: Option<&str>) -> Instant {
+    let at = text.and_then(|text| text.parse::<jiff::Timestamp>().ok());
+    Instant(at.and_then(|at| u64::try_from(at.as_millisecond()).ok()).unwrap_or_default())
+}
+
+fn place_of(pod: &Pod) -> Place {
+    let requirement = |(key, value): (&String, &String)| Requirement {
+        key: key.clone(),
+        operator: Operator::In(vec![value.clone()]),
+    };
+    let selector: Vec<_> = pod.spec.node_selector.iter().map(requirement).collect();
+    Place {
+        affinity: if selector.is_empty() { Vec::new() } else { vec![selector] },
+        tolerations: pod.spec.tolerations.iter().map(toleration).collect(),
+        labels: pod.metadata.labels.clone(),
+        ..Place::default()
+    }
+}
+
+fn toleration(given: &Toleration) -> model::Toleration {
+    model::Toleration {
+        key: Some(given.key.clone()).filter(|key| !key.is_empty()),
+        value: Some(given.value.clone()).filter(|_| given.operator != "Exists"),
+        effect: match given.effect.as_str() {
+            "PreferNoSchedule" => Some(Effect::PreferNoSchedule),
+            "NoSchedule" => Some(Effect::NoSchedule),
+            "NoExecute" => Some(Effect::NoExecute),
+            _ => None,
+        },
+    }
+}
+
+/// The first field of a pod that is not supported.
+fn hold_of(spec: &PodSpec) -> Option<Hold> {
+    let not_yet = |field: String| Hold { field, why: "is not supported yet".to_owned() };
+    if let Some(field) = spec.affinity.keys().next() {
+        return Some(not_yet(format!("spec.affinity.{field}")));
+    }
+    let lists = [
+        ("spec.topologySpreadConstraints", spec.topology_spread_constraints.is_empty()),
+        ("spec.resourceClaims", spec.resource_claims.is_empty()),
+        ("spec.schedulingGroup", spec.scheduling_group.is_empty()),
+        ("spec.workloadRef", spec.workload_ref.is_empty()),
+    ];
+    if let Some((field, _)) = lists.into_iter().find(|(_, is_empty)| !is_empty) {
+        return Some(not_yet(field.to_owned()));
+    }
+    for (at, volume) in spec.volumes.iter().enumerate() {
+        let kind = volume.keys().find(|key| *key != "name");
+        if let Some(kind) = kind.filter(|kind| !VOLUMES.contains(&kind.as_str())) {
+            return Some(not_yet(format!("spec.volumes[{at}].{kind}")));
+        }
+    }
+    for (at, container) in spec.containers.iter().chain(&spec.init_containers).enumerate() {
+        if container.ports.iter().any(|port| port.host_port != 0) {
+            return Some(not_yet(format!("spec.containers[{at}].ports.hostPort")));
+        }
+        let mut requests = container.resources.requests.iter();
+        if let Some((name, text)) = requests.find(|(_, text)| thousandths(text).is_none()) {
+            let field = format!("spec.containers[{at}].resources.requests[{name}]");
+            return Some(Hold { field, why: format!("is `{text}`, which is no quantity") });
+        }
+    }
+    uncounted(spec).map(|field| Hold { field, why: "is a resource that is not counted yet".into() })
+}

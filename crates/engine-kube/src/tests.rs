@@ -1,0 +1,124 @@
+//! Tests of the meaning of fields, and of the newest state through listings.
+
+use kube_api::types::{Node, Pod};
+use serde_json::{Value, json};
+use spec::{AdoptedPhase, AdoptedPod, FeedChange};
+
+use crate::newest::Newest;
+use crate::node::node_spec;
+use crate::pod::adopted_pod;
+use crate::requests::requests_of;
+
+fn pod(spec: &Value) -> Pod {
+    let uid = "11111111-1111-4111-8111-111111111111";
+    let meta = json!({"name": "a", "namespace": "team-a", "uid": uid, "labels": {"project": "p"}});
+    serde_json::from_value(json!({"metadata": meta, "spec": spec})).unwrap()
+}
+
+fn adopted(spec: &Value) -> AdoptedPod {
+    adopted_pod(&pod(spec), &["elastane".to_owned()])
+}
+
+fn asking(requests: &Value) -> Value {
+    json!({"resources": {"requests": requests}})
+}
+
+#[test]
+fn requests_are_those_that_the_kubelet_counts() {
+    let container = |cpu: &str, memory: &str| asking(&json!({"cpu": cpu, "memory": memory}));
+    let mut sidecar = container("100m", "1Gi");
+    sidecar["restartPolicy"] = "Always".into();
+    let spec = json!({
+        "containers": [container("1", "1Gi"), container("500m", "1Gi")],
+        "initContainers": [container("1900m", "1Mi"), sidecar, container("1", "8Gi")],
+        "overhead": {"cpu": "10m"},
+    });
+    let sum = requests_of(&pod(&spec).spec);
+    // The first init container runs alone; the last one runs beside the sidecar.
+    assert_eq!((sum.cpu_millis, sum.memory_bytes, sum.gpus), (1910, 9 << 30, 0));
+    let mut whole = spec;
+    whole["resources"] = json!({"requests": {"cpu": "3"}});
+    whole["containers"][0] = asking(&json!({"nvidia.com/gpu": "2"}));
+    let sum = requests_of(&pod(&whole).spec);
+    assert_eq!((sum.cpu_millis, sum.gpus), (3010, 2));
+}
+
+#[test]
+fn a_field_that_is_not_supported_holds_a_pod_by_its_name() {
+    let gpu = asking(&json!({"nvidia.com/gpu": "1"}));
+    let fine = json!({
+        "schedulerName": "elastane", "containers": [gpu], "nodeSelector": {"zone": "a"},
+        "volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "configMap": {"name": "c"}}],
+    });
+    assert_eq!(adopted(&fine).hold, None);
+    assert_eq!(adopted(&fine).project, Some(("project".to_owned(), "p".to_owned())));
+    let ask = |name: &str, amount: &str| json!([asking(&json!({name: amount}))]);
+    let held = [
+        ("volumes", json!([{"name": "v", "nfs": {}}]), "spec.volumes[0].nfs"),
+        ("affinity", json!({"podAffinity": {}}), "spec.affinity.podAffinity"),
+        ("topologySpreadConstraints", json!([{}]), "spec.topologySpreadConstraints"),
+        ("resourceClaims", json!([{"name": "g"}]), "spec.resourceClaims"),
+        ("containers", json!([{"ports": [{"hostPort": 80}]}]), "spec.containers[0].ports.hostPort"),
+        (
+            "containers",
+            ask("amd.com/gpu", "1"),
+            "spec.containers[0].resources.requests[amd.com/gpu]",
+        ),
+        ("containers", ask("cpu", "x"), "spec.containers[0].resources.requests[cpu]"),
+    ];
+    for (field, value, path) in held {
+        let mut spec = fine.clone();
+        spec[field] = value;
+        assert_eq!(adopted(&spec).hold.map(|hold| hold.field).as_deref(), Some(path));
+        spec["schedulerName"] = "default-scheduler".into();
+        assert_eq!(adopted(&spec).hold, None, "it is placed by another");
+    }
+}
+
+#[test]
+fn a_node_has_counted_gpus_and_the_taint_of_a_cordon() {
+    let labels = json!({"nvidia.com/gpu.memory": "81920", "nvidia.com/gpu.product": "H100"});
+    let allocatable =
+        json!({"cpu": "7910m", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "2"});
+    let node: Node = serde_json::from_value(json!({
+        "metadata": {"name": "n1", "labels": labels},
+        "spec": {"unschedulable": true},
+        "status": {"allocatable": allocatable},
+    }))
+    .unwrap();
+    let node = node_spec(&node);
+    assert_eq!((node.cpu_millis, node.memory_bytes, node.pods_max), (7910, 32 << 30, Some(110)));
+    assert_eq!((node.gpu_type.as_str(), node.gpus.len()), ("H100", 2));
+    assert_eq!(node.gpus[1].uuid, "counted:n1/1");
+    assert_eq!(node.gpus[1].memory_bytes, 80 << 30);
+    assert_eq!(node.taints.len(), 1);
+}
+
+#[test]
+fn only_the_newest_state_is_kept_and_a_listing_ends_what_it_lacks() {
+    let ours = ["elastane".to_owned()];
+    let mut newest = Newest::default();
+    newest.begin_pods();
+    newest.take_pod(&pod(&json!({"schedulerName": "other"})), &ours);
+    newest.end_pods();
+    newest.begin_nodes();
+    newest.end_nodes();
+    assert!(newest.is_synced());
+    assert_eq!(newest.all().pods, [], "a pod of others that is not bound holds nothing");
+
+    let mut changing = pod(&json!({"schedulerName": "elastane"}));
+    for phase in ["Pending", "Running", "Succeeded"] {
+        changing.status.phase = phase.to_owned();
+        newest.take_pod(&changing, &ours);
+    }
+    let changes = newest.take_changes();
+    let [FeedChange::Pod(last)] = changes.as_slice() else { panic!("{changes:?}") };
+    assert_eq!(last.phase, AdoptedPhase::Succeeded);
+    newest.take_pod(&changing, &ours);
+    assert_eq!(newest.take_changes(), [], "it has not changed");
+
+    newest.begin_pods();
+    assert_eq!(newest.take_changes(), [], "a listing that has not ended ends nothing");
+    newest.end_pods();
+    assert_eq!(newest.take_changes(), [FeedChange::PodGone(last.uid)]);
+}
