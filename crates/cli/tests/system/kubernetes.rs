@@ -166,6 +166,12 @@ fn pods_of_two_projects_share_twenty_nodes_by_quota() {
     let runs = || sandbox.statuses("runai list -p team-a").iter().filter(|s| is_running(s)).count();
     assert!(wait_until(|| runs() == NODES - 1), "{}", sandbox.shell("runai list -p team-a").text);
     assert_eq!((kube.bound("team-a"), kube.bound("team-b")), (NODES - 1, 1));
+
+    // The end of the server ends no pod.
+    let ended = sandbox.shell("elastane down");
+    assert_eq!(ended.code, Some(0), "{}", ended.text);
+    assert!(marked().is_none(), "{}", sandbox.server_text());
+    assert_eq!((kube.bound("team-a"), kube.bound("team-b")), (NODES - 1, 1));
 }
 
 /// A field that is not supported, and a missing project, hold a pod.
