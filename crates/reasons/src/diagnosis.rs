@@ -109,7 +109,7 @@ impl Diagnosis {
                 true => "the end of other workloads would not help",
                 false => "it waits for the end of other workloads",
             };
-            advice.push(format!("no single change was found; {then}"));
+            advice.push(format!("none of the changes that were tried lets it start; {then}"));
         }
         if !self.complete {
             advice.push(format!("more was not tried: {} decisions were enough", self.tries));

@@ -31,6 +31,11 @@ const fn step_up(kind: Kind, amount: u64) -> u64 {
 }
 
 impl WhatIf<'_> {
+    /// Tries changes of one kind up to the first that helps.
+    fn first(&mut self, changes: impl Iterator<Item = Change>) {
+        changes.take(CANDIDATES_MAX).any(|change| self.consider(&change));
+    }
+
     /// Tries smaller requests.
     pub(super) fn smaller(&mut self) {
         let spec = &self.cluster.workloads()[self.id].spec;
@@ -173,11 +178,8 @@ impl WhatIf<'_> {
         let pools: BTreeSet<_> =
             nodes.map(|(_, node)| self.cluster.pool_name(node.pool).to_owned()).collect();
         let from: Vec<_> = named.iter().cloned().collect();
-        for to in pools.into_iter().filter(|pool| !named.contains(pool)).take(CANDIDATES_MAX) {
-            if self.consider(&Change::NodePool { from: from.clone(), to }) {
-                break;
-            }
-        }
+        let others = pools.into_iter().filter(|pool| !named.contains(pool));
+        self.first(others.map(|to| Change::NodePool { from: from.clone(), to }));
     }
 
     /// Tries tolerations of taints, and the removal of the first taint.
@@ -199,11 +201,7 @@ impl WhatIf<'_> {
             [taint] => Some(Change::Untaint { node, taint: taint.clone() }),
             _ => None,
         });
-        for change in alone.take(CANDIDATES_MAX) {
-            if self.consider(&change) {
-                break;
-            }
-        }
+        self.first(alone);
     }
 
     /// Finds the first time at which it starts by itself.
@@ -324,11 +322,7 @@ impl WhatIf<'_> {
     pub(super) fn nodes(&mut self, parts: &[Part]) {
         let cordoned = self.cluster.nodes().iter().filter(|(_, node)| !node.schedulable);
         let cordoned: Vec<_> = cordoned.map(|(_, node)| node.name.clone()).collect();
-        for node in cordoned.into_iter().take(CANDIDATES_MAX) {
-            if self.consider(&Change::Uncordon { node }) {
-                break;
-            }
-        }
+        self.first(cordoned.into_iter().map(|node| Change::Uncordon { node }));
         let pods: u32 = parts.iter().map(|part| part.pods).sum();
         let classes = parts.iter().flat_map(|part| &part.classes);
         let suitable = classes.filter(|class| {
