@@ -41,6 +41,12 @@ pub fn project_of<P>(pod: &AdoptedPod, find: impl Fn(&str) -> Option<P>) -> Resu
     let held = |message: String| Held { code: NO_PROJECT, message };
     let namespace = pod.namespace.as_str();
     let bare = namespace.strip_prefix(NAMESPACE_PREFIX);
+    if let Some(bare) = bare.filter(|bare| find(bare).is_some() && find(namespace).is_some()) {
+        return Err(held(format!(
+            "namespace {namespace} is one of project {bare} and of project {namespace}; delete one \
+             of these projects, or make the pod in namespace {bare}"
+        )));
+    }
     let Some((label, project)) = &pod.project else {
         let found = bare.and_then(&find).or_else(|| find(namespace));
         return found.ok_or_else(|| {

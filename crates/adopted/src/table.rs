@@ -13,6 +13,8 @@ struct Known {
     pod: Arc<AdoptedPod>,
     /// True if it is a workload, whose queue is charged.
     is_charged: bool,
+    /// Number of its last run: a late answer about a run is never taken for one of another.
+    generation: u32,
 }
 
 /// A node of the table.
@@ -20,8 +22,8 @@ struct Known {
 struct NodeEntry {
     /// The node as reported; `None` after its end.
     spec: Option<NodeSpec>,
-    /// Maximum number of GPUs that it had.
-    slots: usize,
+    /// Last memory of each GPU that it ever had, in bytes.
+    slots: Vec<u64>,
     /// Pods that hold amounts on it.
     pods: BTreeSet<Uuid>,
 }
@@ -66,12 +68,13 @@ impl Table {
     pub fn take(&mut self, pod: AdoptedPod) -> Option<Arc<AdoptedPod>> {
         let (uid, pod) = (pod.uid, Arc::new(pod));
         let before = self.pods.get(&uid).cloned();
-        let is_charged = before.as_ref().is_some_and(|known| known.is_charged);
+        let (is_charged, generation) =
+            before.as_ref().map_or((false, 0), |known| (known.is_charged, known.generation));
         self.leave_node(before.as_ref().map(|known| &known.pod));
         if let Some(node) = pod.node.as_ref().filter(|_| pod.holds()) {
             self.nodes.entry(node.clone()).or_default().pods.insert(uid);
         }
-        self.pods.insert(uid, Known { pod, is_charged });
+        self.pods.insert(uid, Known { pod, is_charged, generation });
         before.map(|known| known.pod)
     }
 
@@ -87,6 +90,9 @@ impl Table {
         let Some((pod, node)) = pod.and_then(|pod| Some((pod, pod.node.as_ref()?))) else { return };
         if let Some(entry) = self.nodes.get_mut(node) {
             entry.pods.remove(&pod.uid);
+            if entry.spec.is_none() && entry.pods.is_empty() {
+                self.nodes.remove(node);
+            }
         }
     }
 
@@ -113,6 +119,25 @@ impl Table {
         }
     }
 
+    /// Number of the last run of a pod.
+    #[must_use]
+    pub fn generation(&self, uid: Uuid) -> u32 {
+        self.pods.get(&uid).map_or(0, |known| known.generation)
+    }
+
+    /// Records that a pod is no workload any more, and the number of its last run.
+    pub fn release(&mut self, uid: Uuid, generation: u32) {
+        if let Some(known) = self.pods.get_mut(&uid) {
+            (known.is_charged, known.generation) = (false, generation.max(known.generation));
+        }
+    }
+
+    /// All pods that hold amounts on a node.
+    #[must_use]
+    pub fn pods_on(&self, node: &str) -> Vec<Uuid> {
+        self.nodes.get(node).map(|entry| entry.pods.iter().copied().collect()).unwrap_or_default()
+    }
+
     /// The pods that this server has to place and that are no workloads: those that hold a place
     /// first.
     #[must_use]
@@ -133,14 +158,15 @@ impl Table {
     /// Records a node.
     pub fn take_node(&mut self, spec: NodeSpec) {
         let entry = self.nodes.entry(spec.name.clone()).or_default();
-        entry.slots = entry.slots.max(spec.gpus.len());
+        let memories = spec.gpus.iter().map(|gpu| gpu.memory_bytes);
+        entry.slots = memories.chain(entry.slots.iter().skip(spec.gpus.len()).copied()).collect();
         entry.spec = Some(spec);
     }
 
     /// Records that a node no longer exists.
     pub fn remove_node(&mut self, name: &str) {
         let Some(entry) = self.nodes.get_mut(name) else { return };
-        (entry.spec, entry.slots) = (None, 0);
+        (entry.spec, entry.slots) = (None, Vec::new());
         if entry.pods.is_empty() {
             self.nodes.remove(name);
         }
@@ -158,14 +184,15 @@ impl Table {
     pub fn net(&self, name: &str) -> Option<NodeSpec> {
         let entry = self.nodes.get(name)?;
         let mut spec = entry.spec.clone()?;
-        let memory = spec.gpus.first().map_or(0, |gpu| gpu.memory_bytes);
-        for slot in spec.gpus.len()..entry.slots {
-            spec.gpus.push(NodeGpu::new(slot_name(name, slot), memory));
+        for (slot, memory) in entry.slots.iter().enumerate().skip(spec.gpus.len()) {
+            spec.gpus.push(NodeGpu::new(slot_name(name, slot), *memory));
         }
         for pod in self.held_on(entry) {
             spec.cpu_millis = spec.cpu_millis.saturating_sub(pod.cpu_millis);
             spec.memory_bytes = spec.memory_bytes.saturating_sub(pod.memory_bytes);
-            spec.pods_max = spec.pods_max.map(|most| most.saturating_sub(1));
+            // Pods of ours count by themselves once they are workloads.
+            let others = u32::from(!pod.is_ours);
+            spec.pods_max = spec.pods_max.map(|most| most.saturating_sub(others));
         }
         Some(spec)
     }
@@ -177,7 +204,7 @@ impl Table {
         let Some(entry) = self.nodes.get(name) else { return 0 };
         let reported = entry.spec.as_ref().map_or(0, |spec| spec.gpus.len());
         let held: usize = self.held_on(entry).map(|pod| pod.gpus as usize).sum();
-        entry.slots - reported + held
+        entry.slots.len() - reported + held
     }
 
     /// True if a change is a row of an adopted pod. Such rows are not written: after a restart the

@@ -35,7 +35,7 @@ fn node(gpus: usize) -> NodeSpec {
         name: "n1".to_owned(),
         gpu_type: "nvidia".to_owned(),
         simulated: false,
-        gpus: (0..gpus).map(|at| NodeGpu::new(slot_name("n1", at), 0)).collect(),
+        gpus: (0..gpus).map(|at| NodeGpu::new(slot_name("n1", at), 80 << 30)).collect(),
         cpu_millis: 8000,
         memory_bytes: 8 << 30,
         pods_max: Some(10),
@@ -64,6 +64,16 @@ fn a_project_has_two_namespaces_and_a_label_counts_only_there() {
 }
 
 #[test]
+fn a_namespace_of_two_projects_is_charged_to_none() {
+    let find = |name: &str| ["x", "runai-x"].contains(&name).then(|| name.to_owned());
+    let in_both = AdoptedPod { project: None, ..pod("runai-x", "a") };
+    let why = project_of(&in_both, find).unwrap_err().message;
+    assert!(why.contains("is one of project x and of project runai-x"), "{why}");
+    let labeled = AdoptedPod { project: Some(("project".into(), "x".into())), ..in_both };
+    assert!(project_of(&labeled, find).is_err());
+}
+
+#[test]
 fn what_is_held_without_a_charge_is_not_left_for_others() {
     let mut table = Table::default();
     table.open();
@@ -71,14 +81,16 @@ fn what_is_held_without_a_charge_is_not_left_for_others() {
     let bound = AdoptedPod { node: Some("n1".to_owned()), ..pod("others", "db") };
     table.take(bound.clone());
     let left = table.net("n1").unwrap();
-    assert_eq!((left.cpu_millis, left.memory_bytes, left.pods_max), (7000, 7 << 30, Some(9)));
+    assert_eq!((left.cpu_millis, left.memory_bytes, left.pods_max), (7000, 7 << 30, Some(10)));
     assert_eq!((left.gpus.len(), table.unusable("n1")), (4, 1));
     assert_eq!(table.uncharged_on("n1"), [bound.uid]);
     table.set_charged(bound.uid, true);
     assert_eq!((table.net("n1").unwrap().cpu_millis, table.unusable("n1")), (8000, 0));
     // A device plugin that restarts reports no GPU: the numbers of the others stay.
     table.take_node(node(0));
-    assert_eq!((table.net("n1").unwrap().gpus.len(), table.unusable("n1")), (4, 4));
+    let left = table.net("n1").unwrap();
+    assert_eq!((left.gpus.len(), table.unusable("n1")), (4, 4));
+    assert_eq!(left.gpus, node(4).gpus, "with the memory that they had");
     table.set_charged(bound.uid, false);
     let over = AdoptedPod { phase: AdoptedPhase::Failed, ..bound.clone() };
     table.take(over);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use spec::{
-    AdoptedPod, Container, GpuRequest, PodSet, PodSpec, Priority, Restart, WorkloadKind,
-    WorkloadSpec,
+    AdoptedPod, CPU_MILLIS_MAX, Container, DEVICES_MAX, GpuRequest, MEMORY_BYTES_MAX, PodSet,
+    PodSpec, Priority, Restart, WorkloadKind, WorkloadSpec,
 };
 
 /// Name of the workload of a pod: `NAMESPACE.NAME`, unique in its project, since a namespace has no
@@ -22,7 +22,8 @@ pub fn differs(before: &AdoptedPod, now: &AdoptedPod) -> bool {
     AdoptedPod { node, phase, deleting, ..before.clone() } != *now
 }
 
-/// The workload of a pod. It ends when its pod ends: restarts are up to the node. It is deleted
+/// The workload of a pod. Larger requests than any node has are cut to the maximum, so that accounts
+/// stay exact. It ends when its pod ends: restarts are up to the node. It is deleted
 /// when it is evicted, because an evicted pod does not come back; its controller makes another.
 #[must_use]
 pub fn workload_of(pod: &AdoptedPod) -> WorkloadSpec {
@@ -37,9 +38,9 @@ pub fn workload_of(pod: &AdoptedPod) -> WorkloadSpec {
         secrets: Vec::new(),
         working_dir: None,
         place: pod.place.clone(),
-        gpu: GpuRequest::Whole(pod.gpus),
-        cpu_millis: pod.cpu_millis,
-        memory_bytes: pod.memory_bytes,
+        gpu: GpuRequest::Whole(pod.gpus.min(DEVICES_MAX)),
+        cpu_millis: pod.cpu_millis.min(CPU_MILLIS_MAX),
+        memory_bytes: pod.memory_bytes.min(MEMORY_BYTES_MAX),
         restart: Restart::Never,
         grace_ms: pod.grace_ms,
         stdin: false,

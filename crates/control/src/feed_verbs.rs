@@ -1,5 +1,5 @@
-//! Operations on adopted pods. Owns: the input that follows from each outcome, and trying an
-//! eviction again. Does not know why an operation is requested.
+//! Operations on adopted pods. Owns: the input that follows from each outcome, and further tries.
+//! Does not know why an operation is requested.
 
 use std::time::Duration;
 
@@ -11,8 +11,10 @@ use tokio::sync::mpsc;
 use crate::time::MonotonicClock;
 use crate::waits::Gate;
 
-/// Longest wait between two tries to evict a pod.
-const EVICT_RETRY_MS_MAX: u64 = 60_000;
+/// First wait between two tries of an operation.
+const RETRY_MS: u64 = 250;
+/// Longest wait between two tries of an operation.
+const RETRY_MS_MAX: u64 = 60_000;
 
 /// Carries out an operation. A pod that cannot be bound has ended its run without a start, so that
 /// it is tried again after a pause, or elsewhere.
@@ -27,16 +29,7 @@ pub(crate) async fn carry_out(
         FeedVerb::Report(report) => feed.report(run.pod, report),
         FeedVerb::Evict => evict(feed, run, open).await,
         FeedVerb::Bind { node } => {
-            let open = open.read().await;
-            if !*open {
-                return;
-            }
-            let why = match feed.bind(run.pod, &node).await {
-                FeedOutcome::Done => return,
-                FeedOutcome::Gone => "the pod does not exist any more".to_owned(),
-                FeedOutcome::Conflict(why) => format!("the pod has changed: {why}"),
-                FeedOutcome::Refused(why) | FeedOutcome::Later(why) => why,
-            };
+            let Some(why) = bind(feed, (run, &node), open).await else { return };
             tracing::warn!(pod = %run.pod, node, "the pod is not bound: {why}");
             let exit = Exit::NotStarted(format!("it was not bound to {node}: {why}"));
             let state = RunState::Exited { exit, at: clock.wall() };
@@ -46,19 +39,48 @@ pub(crate) async fn carry_out(
     }
 }
 
+/// Binds a pod; returns the reason if it is not bound. While the outcome is unknown the pod keeps
+/// its place, because it may be bound.
+async fn bind(feed: &dyn PodFeed, (run, node): (RunKey, &str), open: &Gate) -> Option<String> {
+    let mut wait_ms = RETRY_MS;
+    loop {
+        // Not held meanwhile: the cluster refuses a second binding, and the feed reports a late one.
+        if !*open.read().await {
+            return None;
+        }
+        let why = match feed.bind(run.pod, node).await {
+            FeedOutcome::Done => return None,
+            FeedOutcome::Gone => return Some("the pod does not exist any more".to_owned()),
+            FeedOutcome::Conflict(why) => return Some(format!("the pod has changed: {why}")),
+            FeedOutcome::Refused(why) | FeedOutcome::Later(why) => return Some(why),
+            FeedOutcome::Unknown(why) => why,
+        };
+        tracing::warn!(pod = %run.pod, node, wait_ms, "the pod may be bound; asking again: {why}");
+        wait(&mut wait_ms).await;
+    }
+}
+
 /// Evicts a pod. It holds its place until it is gone, so this does not give up.
 async fn evict(feed: &dyn PodFeed, run: RunKey, open: &Gate) {
-    let mut wait_ms = 250;
+    let mut wait_ms = RETRY_MS;
     loop {
         if !*open.read().await {
             return;
         }
         let why = match feed.evict(run.pod).await {
-            FeedOutcome::Done | FeedOutcome::Gone | FeedOutcome::Conflict(_) => return,
-            FeedOutcome::Refused(why) | FeedOutcome::Later(why) => why,
+            FeedOutcome::Done | FeedOutcome::Gone => return,
+            FeedOutcome::Conflict(why)
+            | FeedOutcome::Refused(why)
+            | FeedOutcome::Later(why)
+            | FeedOutcome::Unknown(why) => why,
         };
         tracing::warn!(pod = %run.pod, wait_ms, "the pod is not evicted; trying again: {why}");
-        tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-        wait_ms = (wait_ms * 2).min(EVICT_RETRY_MS_MAX);
+        wait(&mut wait_ms).await;
     }
+}
+
+/// Waits, and doubles the next wait.
+async fn wait(wait_ms: &mut u64) {
+    tokio::time::sleep(Duration::from_millis(*wait_ms)).await;
+    *wait_ms = (*wait_ms * 2).min(RETRY_MS_MAX);
 }

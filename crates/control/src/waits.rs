@@ -1,4 +1,4 @@
-//! What the dispatcher waits for beside its channels, and the gate of its executor.
+//! Waits of the dispatcher beside its channels, and the gate of its executor.
 
 use std::future::pending;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ pub(crate) struct Feed {
     /// Last interruption, for the error of a listing that does not come.
     interrupted: Mutex<Option<String>>,
     binds: Semaphore,
-    reports: Arc<Reports>,
+    reports: Reports,
 }
 
 impl Feed {
@@ -45,7 +45,7 @@ impl Feed {
             changed: Notify::new(),
             interrupted: Mutex::default(),
             binds: Semaphore::new(BINDS_MAX),
-            reports: Arc::default(),
+            reports: Reports::default(),
         });
         let (nodes, pods, found) = (feed.clone(), feed.clone(), feed.clone());
         let settings = WatchSettings::default();
@@ -53,12 +53,11 @@ impl Feed {
         tokio::spawn(async move { nodes.follow_nodes(watch).await });
         let watch = client.watch::<Pod>(Query::default(), settings);
         tokio::spawn(async move { pods.follow_pods(watch).await });
-        let waiting = move |uid| {
-            let newest = found.newest();
-            let seen = newest.pod(uid).filter(|seen| seen.pod.node.is_none())?;
-            Some((seen.reference.clone(), seen.told.clone()))
-        };
-        tokio::spawn(feed.reports.clone().write(client, waiting));
+        tokio::spawn(async move {
+            let find = |uid| found.seen(uid);
+            let note = |uid, report| found.newest().note_report(uid, report);
+            found.reports.write(client, find, note).await;
+        });
         feed
     }
 
@@ -142,7 +141,7 @@ impl Feed {
             Ok(Some(at)) if at == node => Some(FeedOutcome::Done),
             Ok(Some(at)) if at.is_empty() => None,
             Ok(Some(at)) => Some(FeedOutcome::Conflict(format!("it is bound to {at}"))),
-            Err(error) => Some(FeedOutcome::Later(error.to_string())),
+            Err(error) => Some(FeedOutcome::Unknown(error.to_string())),
         }
     }
 }
@@ -198,7 +197,7 @@ impl PodFeed for Feed {
                 None => return refused(&error),
             }
         }
-        FeedOutcome::Later("the answers of the API server were lost".to_owned())
+        FeedOutcome::Unknown("the answers of the API server were lost".to_owned())
     }
 
     async fn evict(&self, uid: Uuid) -> FeedOutcome {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::FEED_CHANGES_MAX;
 use kube_api::ObjectRef;
-use kube_api::types::{Condition, Pod};
-use spec::{AdoptedPod, FeedChange, FeedListing, NodeSpec};
+use kube_api::types::Pod;
+use spec::{AdoptedPod, FeedChange, FeedListing, NodeSpec, PlacementReport};
 use uuid::Uuid;
 
 use crate::pod::{adopted_pod, uid_of};
@@ -16,8 +16,8 @@ use crate::pod::{adopted_pod, uid_of};
 pub(crate) struct Seen {
     pub(crate) pod: AdoptedPod,
     pub(crate) reference: ObjectRef,
-    /// Message of its condition `PodScheduled`, if it is not placed.
-    pub(crate) told: Option<String>,
+    /// The last reason that was written into its condition `PodScheduled`.
+    pub(crate) reported: Option<PlacementReport>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +53,13 @@ impl Newest {
         self.pods.get(&uid)
     }
 
+    /// Notes the reason that was written into the condition of a pod.
+    pub(crate) fn note_report(&mut self, uid: Uuid, report: PlacementReport) {
+        if let Some(seen) = self.pods.get_mut(&uid) {
+            seen.reported = Some(report);
+        }
+    }
+
     /// Everything; the next changes are those after it.
     pub(crate) fn all(&mut self) -> FeedListing {
         self.changed.clear();
@@ -65,6 +72,15 @@ impl Newest {
     /// The next changes.
     pub(crate) fn take_changes(&mut self) -> Vec<FeedChange> {
         let mut taken = Vec::new();
+        // A pod that replaces one of its name comes after the end of that.
+        let gone = self.changed.iter().filter_map(|key| match key {
+            Key::Pod(uid) => (!self.pods.contains_key(uid)).then_some(*uid),
+            Key::Node(_) => None,
+        });
+        for uid in gone.take(FEED_CHANGES_MAX).collect::<Vec<_>>() {
+            self.changed.remove(&Key::Pod(uid));
+            taken.push(FeedChange::PodGone(uid));
+        }
         while taken.len() < FEED_CHANGES_MAX
             && let Some(key) = self.changed.pop_first()
         {
@@ -133,12 +149,12 @@ impl Newest {
         if !own.is_ours && !own.holds() {
             return self.pod_gone(uid);
         }
-        let is_told = |one: &&Condition| one.kind == "PodScheduled" && one.status == "False";
-        let told = pod.status.conditions.iter().find(is_told).map(|one| one.message.clone());
-        if self.pods.get(&uid).is_none_or(|seen| seen.pod != own) {
+        let before = self.pods.remove(&uid);
+        if before.as_ref().is_none_or(|seen| seen.pod != own) {
             self.changed.insert(Key::Pod(uid));
         }
-        self.pods.insert(uid, Seen { pod: own, reference: ObjectRef::of(pod), told });
+        let reported = before.and_then(|seen| seen.reported);
+        self.pods.insert(uid, Seen { pod: own, reference: ObjectRef::of(pod), reported });
     }
 
     /// A pod exists, and its state is not known.

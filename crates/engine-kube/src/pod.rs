@@ -3,12 +3,12 @@
 
 use kube_api::types::{Pod, PodSpec, Toleration};
 use model::{Effect, Operator, Requirement};
-use spec::{AdoptedPhase, AdoptedPod, Hold, Place};
+use spec::{AdoptedPhase, AdoptedPod, CPU_MILLIS_MAX, DEVICES_MAX, Hold, MEMORY_BYTES_MAX, Place};
 use units::Instant;
 use uuid::Uuid;
 
 use crate::quantity::thousandths;
-use crate::requests::{requests_of, uncounted};
+use crate::requests::{GPU, requests_of, uncounted};
 
 /// Labels that name the project of a pod, the first one that it has.
 const PROJECT_LABELS: [&str; 4] =
@@ -38,6 +38,15 @@ pub(crate) fn adopted_pod(pod: &Pod, schedulers: &[String]) -> AdoptedPod {
     let owner = meta.owner_references.iter().find(|owner| owner.controller);
     let mut project = PROJECT_LABELS.iter();
     let project = project.find_map(|key| Some(((*key).to_owned(), meta.labels.get(*key)?.clone())));
+    let preemptible = match said(PREEMPTIBLE).as_deref() {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(other) => Err(Hold {
+            field: format!("metadata: {PREEMPTIBLE}"),
+            why: format!("is `{other}`; write true or false"),
+        }),
+    };
     let grace_s = spec.termination_grace_period_seconds.unwrap_or(GRACE_S);
     AdoptedPod {
         uid: uid_of(pod),
@@ -52,9 +61,9 @@ pub(crate) fn adopted_pod(pod: &Pod, schedulers: &[String]) -> AdoptedPod {
         memory_bytes: requests.memory_bytes,
         place: if is_ours { place_of(pod) } else { Place::default() },
         priority_class: said(PRIORITY).unwrap_or_else(|| spec.priority_class_name.clone()),
-        preemptible: said(PREEMPTIBLE).map(|text| text == "true"),
+        preemptible: preemptible.clone().ok().flatten(),
         gates: spec.scheduling_gates.iter().map(|gate| gate.name.clone()).collect(),
-        hold: is_ours.then(|| hold_of(spec)).flatten(),
+        hold: is_ours.then(|| preemptible.err().or_else(|| hold_of(spec))).flatten(),
         node: Some(spec.node_name.clone()).filter(|name| !name.is_empty()),
         phase: match status.phase.as_str() {
             "Running" => AdoptedPhase::Running,
@@ -121,15 +130,32 @@ fn hold_of(spec: &PodSpec) -> Option<Hold> {
             return Some(not_yet(format!("spec.volumes[{at}].{kind}")));
         }
     }
-    for (at, container) in spec.containers.iter().chain(&spec.init_containers).enumerate() {
-        if container.ports.iter().any(|port| port.host_port != 0) {
-            return Some(not_yet(format!("spec.containers[{at}].ports.hostPort")));
+    if spec.preemption_policy == "Never" {
+        return Some(not_yet("spec.preemptionPolicy: Never".to_owned()));
+    }
+    let lists = [("containers", &spec.containers), ("initContainers", &spec.init_containers)];
+    for (list, containers) in lists {
+        for (at, container) in containers.iter().enumerate() {
+            let path = format!("spec.{list}[{at}]");
+            if container.ports.iter().any(|port| port.host_port != 0) {
+                return Some(not_yet(format!("{path}.ports.hostPort")));
+            }
+            let mut requests = container.resources.requests.iter();
+            if let Some((name, text)) = requests.find(|(_, text)| thousandths(text).is_none()) {
+                let field = format!("{path}.resources.requests[{name}]");
+                return Some(Hold { field, why: format!("is `{text}`, which is no quantity") });
+            }
         }
-        let mut requests = container.resources.requests.iter();
-        if let Some((name, text)) = requests.find(|(_, text)| thousandths(text).is_none()) {
-            let field = format!("spec.containers[{at}].resources.requests[{name}]");
-            return Some(Hold { field, why: format!("is `{text}`, which is no quantity") });
-        }
+    }
+    let asked = requests_of(spec);
+    let too_large = [
+        ("cpu", asked.cpu_millis > CPU_MILLIS_MAX),
+        ("memory", asked.memory_bytes > MEMORY_BYTES_MAX),
+        (GPU, asked.gpus > u64::from(DEVICES_MAX)),
+    ];
+    if let Some((name, _)) = too_large.into_iter().find(|(_, is_too_large)| *is_too_large) {
+        let why = "is more than a cluster may have".to_owned();
+        return Some(Hold { field: format!("spec: the request of {name}"), why });
     }
     uncounted(spec).map(|field| Hold { field, why: "is a resource that is not counted yet".into() })
 }

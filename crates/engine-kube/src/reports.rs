@@ -2,21 +2,30 @@
 //! API for each code.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use kube_api::types::Pod;
-use kube_api::{Client, ObjectRef};
+use kube_api::{Client, Reason};
 use serde_json::json;
 use spec::PlacementReport;
 use tokio::sync::Notify;
 use uuid::Uuid;
+
+use crate::newest::Seen;
 
 /// Time between two writes: 20 a second.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Reasons to wait for which another node would help. Autoscalers buy nodes for their word.
 const NODE_HELPS: [&str; 10] =
     ["P101", "P102", "P103", "P104", "P105", "P107", "P109", "P110", "P111", "P112"];
+
+/// Code of pods that no project is charged for.
+const NO_PROJECT: &str = "P310";
+/// Code of pods with a field that is not supported.
+const NOT_SUPPORTED: &str = "P311";
+/// Wait after a condition that could not be written.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Conditions to write.
 #[derive(Debug, Default)]
@@ -53,21 +62,32 @@ impl Reports {
         Some((pod, report))
     }
 
-    /// Writes conditions for ever. `find` returns the reference of a pod that is not bound, and the
-    /// message of its present condition.
+    /// Puts a condition back that could not be written, unless there is a later one for the pod.
+    fn put_back(&self, pod: Uuid, report: PlacementReport) {
+        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_later = wanted.ages.contains_key(&pod);
+        drop(wanted);
+        if !has_later {
+            self.add(pod, report);
+        }
+    }
+
+    /// Writes conditions of pods that are not bound, for ever. `find` returns the last state of a
+    /// pod, `note` records a condition that is written.
     pub(crate) async fn write(
-        self: Arc<Self>,
+        &self,
         client: Client,
-        find: impl Fn(Uuid) -> Option<(ObjectRef, Option<String>)> + Send,
+        find: impl Fn(Uuid) -> Option<Seen> + Send + Sync,
+        note: impl Fn(Uuid, PlacementReport) + Send + Sync,
     ) {
         loop {
             let Some((pod, report)) = self.newest() else {
                 self.more.notified().await;
                 continue;
             };
-            let Some((reference, told)) = find(pod) else { continue };
-            // Numbers change with every decision; only another kind of reason is written.
-            if told.is_some_and(|told| told.starts_with(&format!("{}: ", report.code))) {
+            let waiting = find(pod).filter(|seen| seen.pod.node.is_none());
+            let Some(Seen { reference, reported, .. }) = waiting else { continue };
+            if reported.is_some_and(|before| is_same(&before, &report)) {
                 continue;
             }
             let condition = json!({
@@ -78,13 +98,26 @@ impl Reports {
                 "lastTransitionTime": jiff::Timestamp::now().strftime("%FT%TZ").to_string(),
             });
             let status = json!({"conditions": [condition]});
-            if let Err(error) = client.patch_status::<Pod>(&reference, &status).await {
-                let name = &reference.name;
-                tracing::warn!(pod = %name, "why it waits is not written: {error}");
+            match client.patch_status::<Pod>(&reference, &status).await {
+                Ok(_) => note(pod, report),
+                Err(error) if error.reason() == Some(&Reason::NotFound) => {}
+                Err(error) => {
+                    let name = &reference.name;
+                    tracing::warn!(pod = %name, "why it waits is not written now: {error}");
+                    self.put_back(pod, report);
+                    tokio::time::sleep(RETRY_AFTER).await;
+                }
             }
             tokio::time::sleep(PAUSE).await;
         }
     }
+}
+
+/// True if a condition says the same: numbers of a reason change with every decision, and only
+/// another kind of reason is written. The sentences of pods that are held have no numbers.
+fn is_same(before: &PlacementReport, now: &PlacementReport) -> bool {
+    let is_held = [NO_PROJECT, NOT_SUPPORTED].contains(&now.code.as_str());
+    before.code == now.code && (!is_held || before.message == now.message)
 }
 
 /// The reason of the condition for a code.
@@ -92,8 +125,8 @@ fn word_of(code: &str) -> &'static str {
     match code {
         code if NODE_HELPS.contains(&code) => "Unschedulable",
         "P305" => "SchedulingGated",
-        "P310" => "NoProject",
-        "P311" => "FieldNotSupported",
+        NO_PROJECT => "NoProject",
+        NOT_SUPPORTED => "FieldNotSupported",
         code if code.starts_with("P2") => "WaitingForQuota",
         _ => "WaitingForRoom",
     }

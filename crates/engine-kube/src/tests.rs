@@ -65,6 +65,9 @@ fn a_field_that_is_not_supported_holds_a_pod_by_its_name() {
             "spec.containers[0].resources.requests[amd.com/gpu]",
         ),
         ("containers", ask("cpu", "x"), "spec.containers[0].resources.requests[cpu]"),
+        ("initContainers", ask("cpu", "x"), "spec.initContainers[0].resources.requests[cpu]"),
+        ("preemptionPolicy", json!("Never"), "spec.preemptionPolicy: Never"),
+        ("containers", ask("cpu", "9223372036854775807"), "spec: the request of cpu"),
     ];
     for (field, value, path) in held {
         let mut spec = fine.clone();
@@ -73,6 +76,33 @@ fn a_field_that_is_not_supported_holds_a_pod_by_its_name() {
         spec["schedulerName"] = "default-scheduler".into();
         assert_eq!(adopted(&spec).hold, None, "it is placed by another");
     }
+}
+
+#[test]
+fn a_word_that_is_neither_true_nor_false_holds_a_pod() {
+    for (word, preemptible, held) in
+        [("true", Some(true), false), ("false", Some(false), false), ("yes", None, true)]
+    {
+        let mut pod = pod(&json!({"schedulerName": "elastane"}));
+        pod.metadata.labels.insert("elastane.dev/preemptible".to_owned(), word.to_owned());
+        let adopted = adopted_pod(&pod, &["elastane".to_owned()]);
+        assert_eq!((adopted.preemptible, adopted.hold.is_some()), (preemptible, held), "{word}");
+    }
+}
+
+#[test]
+fn a_pod_that_replaces_one_of_its_name_comes_after_the_end_of_that() {
+    let ours = ["elastane".to_owned()];
+    let mut newest = Newest::default();
+    let first = pod(&json!({"schedulerName": "elastane"}));
+    newest.take_pod(&first, &ours);
+    newest.take_changes();
+    let mut second = first.clone();
+    second.metadata.uid = "00000000-0000-4000-8000-000000000000".to_owned();
+    newest.pod_deleted(&first);
+    newest.take_pod(&second, &ours);
+    let changes = newest.take_changes();
+    assert!(matches!(changes[..], [FeedChange::PodGone(_), FeedChange::Pod(_)]), "{changes:?}");
 }
 
 #[test]

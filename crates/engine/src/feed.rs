@@ -13,8 +13,8 @@ pub const FEED_CHANGES_MAX: usize = 256;
 /// engine may have one.
 ///
 /// A feed is pulled and keeps the newest state of each object, so its memory is bounded by the
-/// number of objects, not of changes. A lost connection to the cluster is its own affair: it lists
-/// again and reports the differences.
+/// number of objects, not of changes. After a lost connection to the cluster it lists again and reports
+/// the differences.
 #[async_trait]
 pub trait PodFeed: Send + Sync + 'static {
     /// All nodes and pods, after a full listing: an object that is not in it does not exist. The
@@ -29,7 +29,7 @@ pub trait PodFeed: Send + Sync + 'static {
     async fn changes(&self) -> Vec<FeedChange>;
 
     /// Binds a pod to a node. Idempotent: a pod that is bound there is done. A lost answer is not
-    /// guessed: the pod is read.
+    /// guessed: the pod is read, and while that is not possible the outcome is unknown.
     async fn bind(&self, pod: Uuid, node: &str) -> FeedOutcome;
 
     /// Evicts a pod with its own grace period. A pod that is being deleted is done.

@@ -47,7 +47,10 @@ impl State {
                 let uncharged = self.adopted.uncharged_on(&name);
                 uncharged.into_iter().for_each(|uid| self.settle_pod(uid));
             }
-            FeedChange::NodeGone(name) => self.node_event(NodeEvent::Deleted(name)),
+            FeedChange::NodeGone(name) => {
+                self.adopted.pods_on(&name).into_iter().for_each(|uid| self.drop_adopted(uid));
+                self.node_event(NodeEvent::Deleted(name));
+            }
             FeedChange::Pod(pod) => self.pod_changed(*pod),
             FeedChange::PodGone(uid) => {
                 self.drop_adopted(uid);
@@ -58,10 +61,9 @@ impl State {
     }
 
     fn pod_changed(&mut self, pod: AdoptedPod) {
-        let (uid, node) = (pod.uid, pod.node.clone());
-        let is_new = pod.clone();
+        let (uid, now) = (pod.uid, pod.clone());
         let before = self.adopted.take(pod);
-        if node.is_none() && before.is_some_and(|before| adopted::differs(&before, &is_new)) {
+        if now.node.is_none() && before.is_some_and(|before| adopted::differs(&before, &now)) {
             self.drop_adopted(uid);
         }
         self.settle_pod(uid);
@@ -117,8 +119,10 @@ impl State {
             return Err(held_by_field(hold));
         }
         let (seq, spec) = (self.workloads.next_seq(), Arc::new(workload_of(pod)));
+        let mut own = Pod::new(pod.uid, 0);
+        own.generation = self.adopted.generation(pod.uid);
         let workload = Workload {
-            pods: std::iter::once(Pod::new(pod.uid, 0)).collect(),
+            pods: std::iter::once(own).collect(),
             created_at: pod.created_at.min(self.now),
             is_adopted: true,
             ..Workload::new(pod.uid, seq, project_id, spec, self.now)
@@ -192,8 +196,7 @@ impl State {
     /// GPUs of a node that no pod of a queue uses, in the order of `key`.
     fn free_slots<K: Ord>(&self, node: NodeId, key: impl Fn(&model::Gpu) -> K) -> Vec<u32> {
         let all = (0..).zip(&self.cluster.nodes()[node].gpus);
-        let mut free: Vec<(u32, &model::Gpu)> =
-            all.filter(|(_, gpu)| gpu.used_millis == 0).collect();
+        let mut free: Vec<_> = all.filter(|(_, gpu)| gpu.used_millis == 0).collect();
         free.sort_by_key(|(_, gpu)| key(gpu));
         free.into_iter().map(|(at, _)| at).collect()
     }
@@ -214,13 +217,11 @@ impl State {
     fn drop_adopted(&mut self, uid: Uuid) {
         let Some(own) = self.workloads.pod(uid, 0) else { return };
         let key = own.run();
-        self.adopted.set_charged(uid, false);
+        self.adopted.release(uid, key.generation);
         self.set_desired(uid, Desired::Delete);
         self.release_all(uid);
-        self.observe(&Observation::new(
-            key,
-            RunState::Exited { exit: Exit::Code(0), at: self.now },
-        ));
+        let state = RunState::Exited { exit: Exit::Code(0), at: self.now };
+        self.observe(&Observation::new(key, state));
         self.finish_deletion(uid);
         self.outbox.withdraw(uid);
     }
@@ -267,8 +268,7 @@ impl State {
         if !self.adopted.is_open() {
             return actions;
         }
-        let reports = events.filter_map(|event| self.report_of(event));
-        let reports: Vec<_> = reports.collect();
+        let reports: Vec<_> = events.filter_map(|event| self.report_of(event)).collect();
         actions.into_iter().filter_map(|action| self.with_verb(action)).chain(reports).collect()
     }
 

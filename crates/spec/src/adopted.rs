@@ -153,4 +153,6 @@ pub enum FeedOutcome {
     Refused(String),
     /// It is not possible now, for this reason; trying again may help.
     Later(String),
+    /// It may be done, for the answer is lost, for this reason; asking again tells.
+    Unknown(String),
 }

@@ -75,6 +75,9 @@ pub struct PodSpec {
     /// Its priority class, may be empty.
     #[serde(deserialize_with = "or_default")]
     pub priority_class_name: String,
+    /// `Never` if it stops no other pod; empty or `PreemptLowerPriority` otherwise.
+    #[serde(deserialize_with = "or_default")]
+    pub preemption_policy: String,
     /// Seconds between the request to end and the kill.
     pub termination_grace_period_seconds: Option<i64>,
 }

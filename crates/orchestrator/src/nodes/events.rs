@@ -98,7 +98,8 @@ impl State {
         let before = node.spec.clone();
         let (was, is) = (made_of(&before), made_of(&spec));
         let replaced = replaced_gpus(&before, &spec);
-        if !replaced.is_empty() {
+        // Counted GPUs of a feed have no device of their own.
+        if !replaced.is_empty() && !self.adopted.is_open() {
             let why = format!("a GPU of {} that it used is no longer there", spec.name);
             self.lose_places(id, |place| replaced.iter().any(|gpu| place.uses(*gpu)), &why);
         }
