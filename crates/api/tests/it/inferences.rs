@@ -135,7 +135,7 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
         json!({"container": 1, "authorizationType": "public", "authorizedUsers": ["ada"]});
     for (spec, status, field) in [
         (json!({"image": "i"}), 400, "spec.servingPort.container: must be set"),
-        (with("servingPort.protocol", json!("grpc")), 422, "spec.servingPort.protocol grpc"),
+        (with("servingPort.protocol", json!("grpc")), 422, "spec.servingPort.protocol: grpc"),
         (with("servingPort", public_with_users), 400, "authorizationType"),
         (
             with("servingPort.authorizationType", json!("authorizedUsers")),

@@ -51,7 +51,7 @@ fn a_port_in_use_is_answered_with_a_free_one() {
     let address = listener.local_addr().expect("an address");
     let line = format!("elastane up --gpus 1x1GiB --listen {address}");
     refused(&sandbox, &line, 1, "listens on");
-    refused(&sandbox, &line, 1, "for example `elastane up --listen 127.0.0.1:");
+    refused(&sandbox, &line, 1, "for example with `--listen 127.0.0.1:");
 }
 
 #[test]
@@ -99,7 +99,11 @@ fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
         ("runai submit k -i ubuntu -g 100000000000000000000", 2, "is too large"),
         ("runai describe job \"$(printf 'a\\nb')\"", 4, r"Job a\nb does not exist"),
         ("runai training submit j -i ubuntu", 1, "runai delete j"),
-        ("elastane project delete team-a", 1, "to be deleted first"),
+        (
+            "elastane project delete team-a",
+            1,
+            "`runai delete --all -p team-a` deletes its workloads",
+        ),
         ("runai submit no -i ubuntu --backoff-limit 0 --command -- /nonexistent", 0, "submitted"),
         ("runai logs -f no", 0, "no wrote nothing: could not be started: `/nonexistent`"),
         (

@@ -183,7 +183,7 @@ fn replicas_come_with_requests_and_go_without() {
     for (words, said) in [
         ("logs svc", "svc is scaled to zero, because there are no requests"),
         ("exec svc -- true", "svc is scaled to zero, because there are no requests"),
-        ("suspend svc", "with minReplicas 0 it has no replicas while no request comes"),
+        ("suspend svc", "leaves it without replicas while no request comes"),
     ] {
         let answer = sandbox.shell(&format!("runai -p team-a {words}"));
         assert!(answer.code == Some(1) && answer.text.contains(said), "{words}: {}", answer.text);
