@@ -56,7 +56,7 @@ fn a_project_has_two_namespaces_and_a_label_counts_only_there() {
     assert_eq!(labelled("runai-team-a", "team-a"), Ok("team-a"));
     let why = labelled("team-a", "team-b").unwrap_err().message;
     assert!(why.contains("does not count in namespace team-a"), "{why}");
-    let why = labelled("team-a", "nobody").unwrap_err();
+    let why = labelled("team-a", "missing").unwrap_err();
     assert_eq!(why.code.code, "P310");
     assert!(why.message.contains("which does not exist"), "{}", why.message);
     let why = project_of(&pod("default", "x"), find).unwrap_err().message;

@@ -1,6 +1,8 @@
 //! Advice for one caller. Owns: the rights that it requires, commands that depend on the existing
 //! nodes, and who else may follow it. Does not know about: roles.
 
+use std::collections::BTreeMap;
+
 use reasons::WorkloadRef;
 use reasons::diagnosis::{Advice, Change, HowTo, Raise};
 use spec::NodeSpec;
@@ -126,30 +128,39 @@ fn commands(advice: &Advice, view: &View) -> Vec<String> {
 }
 
 /// The flags that add a simulated node like this; `None` if no flags describe its GPUs.
-fn simulated_like(
-    node: &NodeSpec,
-    labels: &std::collections::BTreeMap<String, String>,
+fn simulated_like(node: &NodeSpec, labels: &BTreeMap<String, String>) -> Option<String> {
+    if node.gpus.iter().any(|gpu| gpu.instance.is_some()) {
+        return None;
+    }
+    let memories: Vec<u64> = node.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+    simulated_node_flags(&memories, (node.cpu_millis, node.memory_bytes), labels)
+}
+
+/// The flags of `elastane simulate node-add` for a node with GPUs of these memories in bytes, these
+/// cores in thousandths and this memory in bytes; `None` if the GPUs differ.
+#[must_use]
+pub fn simulated_node_flags(
+    gpu_memory_bytes: &[u64],
+    (cpu_millis, memory_bytes): (u64, u64),
+    labels: &BTreeMap<String, String>,
 ) -> Option<String> {
     let exact = |bytes: u64| {
         let short = format_bytes(bytes);
         let is_exact = parse_bytes(&short).is_ok_and(|parsed| parsed == bytes);
         if is_exact { short } else { bytes.to_string() }
     };
-    if node.gpus.iter().any(|gpu| gpu.instance.is_some()) {
-        return None;
-    }
-    let memory_bytes = node.gpus.first().map(|gpu| gpu.memory_bytes);
-    if node.gpus.iter().any(|gpu| Some(gpu.memory_bytes) != memory_bytes) {
+    let first = gpu_memory_bytes.first();
+    if gpu_memory_bytes.iter().any(|bytes| Some(bytes) != first) {
         return None;
     }
     let gpu_memory =
-        memory_bytes.map_or_else(String::new, |bytes| format!(" --gpu-memory {}", exact(bytes)));
+        first.map_or_else(String::new, |bytes| format!(" --gpu-memory {}", exact(*bytes)));
     let labels = labels.iter().filter(|(key, _)| *key != model::HOST_LABEL);
     let labels: String = labels.map(|(key, value)| format!(" --label {key}={value}")).collect();
     Some(format!(
         " --gpus {}{gpu_memory} --cpu {} --memory {}{labels}",
-        node.gpus.len(),
-        format_millis(node.cpu_millis),
-        exact(node.memory_bytes)
+        gpu_memory_bytes.len(),
+        format_millis(cpu_millis),
+        exact(memory_bytes)
     ))
 }

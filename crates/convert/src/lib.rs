@@ -40,7 +40,7 @@ pub use address::{
     HostOwner, Origins, addresses, check as check_addresses, is_of_a_workload, is_of_an_inference,
     whose,
 };
-pub use advice::{May, Requirement};
+pub use advice::{May, Requirement, simulated_node_flags};
 pub use cluster::{
     ClusterName, cluster, gpu, leftover, new_node, node, node_change, node_status, notice, outage,
 };

@@ -1,8 +1,18 @@
 //! Quantities of Kubernetes, such as `100m`, `1.5Gi` and `1e3`.
 
-/// Reads a quantity in thousandths, rounded up as the kubelet does; `None` if it is none. Negative
-/// ones are 0, and too large ones are the largest number.
+/// Reads a quantity in thousandths; `None` if it is none.
 pub(crate) fn thousandths(text: &str) -> Option<u64> {
+    parts(text, 1000)
+}
+
+/// Reads a quantity as a whole number; `None` if it is none.
+pub(crate) fn whole(text: &str) -> Option<u64> {
+    parts(text, 1)
+}
+
+/// Reads a quantity in parts of which one has this many, rounded up as the kubelet does. Negative
+/// ones are 0, and too large ones are the largest number.
+fn parts(text: &str, of_one: u128) -> Option<u64> {
     let text = text.trim();
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -20,35 +30,10 @@ pub(crate) fn thousandths(text: &str) -> Option<u64> {
     }
     // Nine decimals are all that a quantity has.
     let decimals = part.len().min(9);
-    let digits = format!("{whole}{}", &part[..decimals]);
-    let value: u128 = if digits.is_empty() { 0 } else { digits.parse().unwrap_or(u128::MAX) };
+    let value: u128 = format!("0{whole}{}", &part[..decimals]).parse().unwrap_or(u128::MAX);
     let divisor = divisor.saturating_mul(10_u128.pow(u32::try_from(decimals).ok()?));
-    let all = value.saturating_mul(scale).saturating_mul(1000);
+    let all = value.saturating_mul(scale).saturating_mul(of_one);
     Some(u64::try_from(all.div_ceil(divisor)).unwrap_or(u64::MAX))
-}
-
-/// Reads a quantity as a whole number, rounded up.
-pub(crate) fn whole(text: &str) -> Option<u64> {
-    let text = text.trim();
-    // Larger numbers of bytes than fit in thousandths.
-    text.parse()
-        .ok()
-        .or_else(|| Some(thousandths_wide(text)?.div_ceil(1000)))
-        .map(|wide: u128| u64::try_from(wide).unwrap_or(u64::MAX))
-}
-
-/// Thousandths without the limit of 64 bits.
-fn thousandths_wide(text: &str) -> Option<u128> {
-    let narrow = thousandths(text)?;
-    if narrow < u64::MAX {
-        return Some(u128::from(narrow));
-    }
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, suffix) = text.split_at(end);
-    let whole = number.split('.').next()?;
-    let (scale, divisor) = scale_of(suffix)?;
-    let value: u128 = whole.parse().unwrap_or(u128::MAX);
-    Some(value.saturating_mul(scale).saturating_mul(1000) / divisor)
 }
 
 /// Factor and divisor of a suffix.

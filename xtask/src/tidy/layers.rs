@@ -252,6 +252,7 @@ const MAY_USE: [(&str, &[&str]); 65] = [
             "training",
             "iam",
             "assets",
+            "convert",
             "api",
             "api-types",
             "client",

@@ -3,32 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
-use kube_api::testing::{ADMIN, Cluster};
-use kube_api::types::{Metadata, Node, ObjectMeta, Pod, Resource};
+use kube_api::testing::{ADMIN, Cluster, Namespace};
+use kube_api::types::{Node, Pod};
 use kube_api::{Client, DeleteOptions, ObjectRef, Query};
-use serde::Deserialize;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::sandbox::{Sandbox, wait_until};
 
 const NODES: usize = 20;
-
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Namespace(Metadata);
-
-impl Resource for Namespace {
-    const GROUP: &'static str = "";
-    const VERSION: &'static str = "v1";
-    const KIND: &'static str = "Namespace";
-    const PLURAL: &'static str = "namespaces";
-    const NAMESPACED: bool = false;
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.0.metadata
-    }
-}
 
 /// The API server, as a test sees it.
 struct Kube {

@@ -89,9 +89,9 @@ pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error>
         Drill::NodeRemove { node } => {
             let there = client.status().await?.nodes;
             client.remove_simulated_node(&node).await?;
-            let command = there.iter().find(|one| one.name == node).map(addition);
-            let command = command.unwrap_or_default();
-            format!("node {node} removed (simulated); `{command}` adds it again")
+            let command = there.iter().find(|one| one.name == node).and_then(addition);
+            let again = command.map(|command| format!("; `{command}` adds it again"));
+            format!("node {node} removed (simulated){}", again.unwrap_or_default())
         }
         Drill::Drain { node } => {
             is_simulated(&client, &node).await?;
@@ -105,19 +105,13 @@ pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error>
     Ok(())
 }
 
-/// The command that adds a simulated node like this one.
-fn addition(node: &NodeStatus) -> String {
-    let mut command = format!("elastane simulate node-add {}", node.name);
-    command += &format!(" --gpus {}", node.gpu_used.len());
-    if let Some(bytes) = node.gpu_memory_bytes.first() {
-        command += &format!(" --gpu-memory {}", units::format_bytes(*bytes));
-    }
-    command += &format!(" --cpu {}", units::format_millis(node.cpu_millis));
-    command += &format!(" --memory {}", units::format_bytes(node.memory_bytes));
-    for (key, value) in &node.labels {
-        command += &format!(" --label {key}={value}");
-    }
-    command
+/// The command that adds a simulated node like this one; `None` if no flags describe its GPUs.
+fn addition(node: &NodeStatus) -> Option<String> {
+    let NodeStatus { name, gpu_memory_bytes, cpu_millis, memory_bytes, labels, .. } = node;
+    let amounts = (*cpu_millis, *memory_bytes);
+    let flags = convert::simulated_node_flags(gpu_memory_bytes, amounts, labels);
+    let flags = flags.filter(|_| node.mig_instances.is_empty())?;
+    Some(format!("elastane simulate node-add {name}{flags}"))
 }
 
 /// Refuses a node with real GPUs; the server checks that the node exists.

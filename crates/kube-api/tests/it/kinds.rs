@@ -1,27 +1,11 @@
 //! Kinds that only tests read, and objects that they make. Owns: their manifests. Does not know
 //! about: what is tried with them.
 
+use kube_api::testing::Namespace;
 use kube_api::types::{Metadata, Node, ObjectMeta, Pod, Resource};
 use kube_api::{Client, ObjectRef};
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-/// A namespace.
-#[derive(Debug, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Namespace(Metadata);
-
-impl Resource for Namespace {
-    const GROUP: &'static str = "";
-    const VERSION: &'static str = "v1";
-    const KIND: &'static str = "Namespace";
-    const PLURAL: &'static str = "namespaces";
-    const NAMESPACED: bool = false;
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.0.metadata
-    }
-}
 
 /// A disruption budget.
 #[derive(Debug, Deserialize)]

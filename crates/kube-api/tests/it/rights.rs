@@ -1,10 +1,10 @@
 //! Rights, and refusals that are none of rights, on a real API server.
 
-use kube_api::testing::{Cluster, READER};
+use kube_api::testing::{Cluster, Namespace, READER};
 use kube_api::types::{Node, Pod};
 use kube_api::{Client, DeleteOptions, Error, ObjectRef, Query, Reason, Rule, Verb};
 
-use crate::kinds::{Namespace, namespace, pod_manifest};
+use crate::kinds::{namespace, pod_manifest};
 
 #[tokio::test]
 async fn a_missing_right_is_named() {

@@ -8,12 +8,11 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use kube_api::testing::{ADMIN_BY_CERTIFICATE, Cluster};
+use kube_api::testing::{ADMIN_BY_CERTIFICATE, Cluster, Namespace};
 use kube_api::types::{Node, Pod, Resource as _};
 use kube_api::{Client, Config, Error, Query, WatchSettings};
 use tokio::task::JoinSet;
 
-use crate::kinds::Namespace;
 use crate::reads::synced;
 
 /// Tunnels to any requested address, and counts.
