@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 
+use command::{Command, Readiness, Record, Subject};
 use records::{AuditDetail, AuditRow, Change};
 use spec::RunKey;
 use uuid::Uuid;
 
 use crate::Error;
-use crate::command::{Command, Readiness, Record, Subject};
 use crate::state::State;
 use spec::TOPOLOGY;
 

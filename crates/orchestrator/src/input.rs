@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::command::Command;
+use command::Command;
+
 use crate::decisions::{Culprits, Decision};
 use crate::limits::IdleSince;
 use crate::workloads::PortsWanted;

@@ -13,7 +13,6 @@
 mod admission;
 mod adopted;
 mod batch;
-mod command;
 mod commands;
 mod decisions;
 mod deleted;
@@ -35,20 +34,21 @@ mod view_builder;
 mod workloads;
 
 pub use batch::Batch;
-pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted, WorkloadChange};
+pub use command::{
+    Command, Edit, NewId, NewObject, NodeChange, OrgChange, PoolChange, Readiness, Record, Subject,
+    Wanted, WorkloadChange, check_name,
+};
 pub use decisions::{Culprits, Decision, HandedOver, NEVER};
 pub use deleted::{archived_views, deleted_views};
 pub use documents::{
-    CONFIG_MAP_BYTES_MAX, Edit, NewId, NewObject, VOLUME, VOLUME_ENDING, bytes_of,
-    check_config_map, check_name, texts_of, volume_name,
+    CONFIG_MAP_BYTES_MAX, VOLUME, VOLUME_ENDING, bytes_of, check_config_map, texts_of, volume_name,
 };
 pub use effect::{Action, Note, Sealed, Start, Tally};
 pub use input::{Input, NodeEvent};
 pub use limits::{IdleSince, MEASURE_EVERY_MS};
 pub use node_list::NodeList;
-pub use nodes::NodeChange;
 pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
-pub use pools::{POOL_DEFAULT_ID, PoolChange, check_label, levels_of, new_topology};
+pub use pools::{POOL_DEFAULT_ID, check_label, levels_of, new_topology};
 pub use records::{Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use recover::{StoredState, check_nodes};
 pub use spec::RequestError as Error;

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use command::Subject;
 use model::{Cluster, Primary, WorkloadId};
 use spec::UserLimits;
 use units::Instant;
 
 use crate::Error;
-use crate::command::Subject;
 use crate::decisions::{Decisions, HandedOver};
 use crate::documents::Documents;
 use crate::effect::Outbox;

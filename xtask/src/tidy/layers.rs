@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// Crates that each crate may depend on, lower crates first. A crate that is not here may not
 /// exist: adding one is a decision.
-const MAY_USE: [(&str, &[&str]); 65] = [
+const MAY_USE: [(&str, &[&str]); 66] = [
     ("units", &[]),
     ("fixture", &[]),
     ("trees", &[]),
@@ -63,10 +63,14 @@ const MAY_USE: [(&str, &[&str]); 65] = [
     ("quickstart", &[]),
     ("view", &["units", "spec", "records", "model", "reasons"]),
     ("pod-life", &["units", "spec", "view"]),
+    ("command", &["units", "model", "spec", "view"]),
     ("adopted", &["units", "model", "spec", "records", "reasons", "view"]),
     (
         "orchestrator",
-        &["units", "spec", "records", "model", "reasons", "sched", "view", "pod-life", "adopted"],
+        &[
+            "units", "spec", "records", "model", "reasons", "sched", "view", "command", "pod-life",
+            "adopted",
+        ],
     ),
     (
         "recording",

@@ -6,7 +6,7 @@ use super::layers::Packages;
 use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Crates that decide: no I/O, no clock, no chance, no threads, no wire format.
-const CORE: [&str; 12] = [
+const CORE: [&str; 13] = [
     "units",
     "spec",
     "records",
@@ -17,13 +17,23 @@ const CORE: [&str; 12] = [
     "elastic",
     "view",
     "pod-life",
+    "command",
     "adopted",
     "orchestrator",
 ];
 
 /// Crates among them that know documents, and share the views of readers with them.
-const WITH_DOCUMENTS: [&str; 8] =
-    ["units", "spec", "records", "elastic", "view", "pod-life", "adopted", "orchestrator"];
+const WITH_DOCUMENTS: [&str; 9] = [
+    "units",
+    "spec",
+    "records",
+    "elastic",
+    "view",
+    "pod-life",
+    "command",
+    "adopted",
+    "orchestrator",
+];
 
 /// Dependencies that a core crate may have.
 const MAY_DEPEND_ON: [&str; 6] = [
@@ -35,10 +45,11 @@ const MAY_DEPEND_ON: [&str; 6] = [
     "smallvec",
 ];
 /// Further dependencies that a crate with documents may have.
-const DOCUMENTS_MAY_DEPEND_ON: [&str; 9] = [
+const DOCUMENTS_MAY_DEPEND_ON: [&str; 10] = [
     "elastane-spec",
     "elastane-records",
     "elastane-pod-life",
+    "elastane-command",
     "elastane-adopted",
     "elastane-sched",
     "elastane-view",

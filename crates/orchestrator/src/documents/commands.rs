@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use command::NewObject;
 use serde_json::Value;
 use spec::WorkloadSpec;
 
 use crate::Error;
-use crate::documents::{DocumentsMut, NewObject, VOLUME_ENDING, volume_of};
+use crate::documents::{DocumentsMut, VOLUME_ENDING, volume_of};
 use crate::emit::EventBuilder;
 use crate::org::SYSTEM;
 use crate::state::State;

@@ -5,13 +5,13 @@
 
 mod commands;
 mod config_maps;
-mod edit;
 mod sizes;
 mod volumes;
 
 use std::ops::Deref;
 use std::sync::Arc;
 
+use command::{NewId, NewObject, check_name};
 use records::{Ids, ObjectRow};
 use serde_json::Value;
 use spec::UserLimits;
@@ -24,8 +24,6 @@ use crate::org::Org;
 use sizes::Sizes;
 
 pub use config_maps::{CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};
-pub(crate) use edit::Edited;
-pub use edit::{Edit, NewId, NewObject, check_name};
 pub(crate) use volumes::volume_of;
 pub use volumes::{VOLUME, VOLUME_ENDING, volume_name};
 

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use command::NewObject;
 use serde_json::Value;
 use spec::{UserLimit, UserLimits};
 use view::{Object, SECRETS, Scope};
 
-use super::{Documents, NewObject};
+use super::Documents;
 use crate::Error;
 
 /// A group of objects: scope and owner.

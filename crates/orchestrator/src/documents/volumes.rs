@@ -7,11 +7,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use command::{NewId, NewObject, check_name};
 use serde_json::json;
 use spec::{MountSource, WorkloadSpec};
 
 use crate::Error;
-use crate::documents::{Documents, DocumentsMut, NewId, NewObject, check_name};
+use crate::documents::{Documents, DocumentsMut};
 use crate::effect::{Action, Outbox};
 use view::{Object, Scope};
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::NodeChange;
+use command::{NewId, NewObject, NodeChange, Subject};
+
+use super::change;
 use crate::Error;
-use crate::command::Subject;
-use crate::documents::{NewId, NewObject};
 use crate::state::State;
 use view::{Object, Scope};
 
@@ -34,8 +34,8 @@ impl State {
         let node = self.nodes.named(name).ok_or_else(|| Error::no_node(name))?;
         let id = node.id;
         self.nodes_are_own(name)?;
-        change.check()?;
-        let given = change.made_to(node)?;
+        change::check(&change)?;
+        let given = change::settings_after(change, node)?;
         if given == node.given {
             return Ok(Subject::Nothing);
         }

@@ -5,13 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use command::{NewId, NewObject, Subject};
 use model::{NodeId, Placement, PodId};
 use serde_json::json;
 use spec::{NodeGpu, NodeSpec};
 
 use crate::Error;
-use crate::command::Subject;
-use crate::documents::{NewId, NewObject};
 use crate::emit::EventBuilder;
 use crate::state::State;
 use crate::workloads::Pod;

@@ -23,7 +23,6 @@ use units::Instant;
 use crate::node_list::NodeList;
 use view::GpuFault;
 
-pub use change::NodeChange;
 pub(crate) use simulated::at_start;
 
 /// A node and its id in the model.

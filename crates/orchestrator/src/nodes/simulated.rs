@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
+use command::{NewId, NewObject, Subject};
 use records::Snapshot;
 use serde::{Deserialize, Serialize};
 use spec::{CPU_MILLIS_MAX, MEMORY_BYTES_MAX, NodeSpec};
 use units::Instant;
 
 use crate::Error;
-use crate::command::Subject;
-use crate::documents::{NewId, NewObject};
 use crate::input::NodeEvent;
 use crate::node_list::NodeList;
 use crate::org::SYSTEM;

@@ -1,8 +1,8 @@
 //! Commands for departments and projects.
 
+use command::{OrgChange, Subject};
 use records::{DepartmentRow, ProjectRow};
 
-use crate::command::{OrgChange, Subject};
 use crate::emit::EventBuilder;
 use crate::org::{OrgMut, Unit};
 use crate::pools::POOL_DEFAULT_ID;

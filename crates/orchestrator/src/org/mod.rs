@@ -6,11 +6,11 @@ mod unit;
 
 use std::collections::BTreeMap;
 
+use command::OrgChange;
 use model::{Cluster, Primary, QueueId};
 use records::{Change, DepartmentRow, ProjectRow};
 use units::{Instant, Resources};
 
-use crate::command::OrgChange;
 use crate::effect::Outbox;
 use crate::pools::Pools;
 use crate::{Error, admission};

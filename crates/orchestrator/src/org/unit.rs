@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use command::OrgChange;
 use model::{Primary, QueueId};
 use records::{DepartmentBody, DepartmentRow, ProjectBody, ProjectRow};
 use units::{Instant, Resources};
 
 use super::internal;
 use crate::Error;
-use crate::command::OrgChange;
 use crate::pools::{POOL_DEFAULT_ID, Pools};
 use spec::{NodeTypes, Rules, Share, ShareChange};
 

@@ -6,12 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use command::{NewId, NewObject, PoolChange, Subject};
 use model::{NodeId, POOL_DEFAULT, PoolId};
 use sched::Placement;
 
-use crate::command::Subject;
-use crate::documents::{NewId, NewObject};
-use crate::pools::{KIND, POOL_DEFAULT_ID, PoolChange, check_settings, unreadable};
+use crate::pools::{KIND, POOL_DEFAULT_ID, check_settings, unreadable};
 use crate::state::State;
 use crate::{Error, admission};
 use spec::{PoolFractions, PoolSettings, PoolSpec, TimeSlicing};

@@ -10,13 +10,12 @@ mod topologies;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Fill, POOL_LABEL, PoolId, Primary};
+use model::{POOL_LABEL, PoolId, Primary};
 use sched::Placement;
-use serde::{Deserialize, Serialize};
-use spec::{NODE_TYPE_LABEL, NodeTypes, PoolFractions, PoolSettings, TimeSlicing};
+use serde::Deserialize;
+use spec::{NODE_TYPE_LABEL, NodeTypes, PoolSettings};
 
 use crate::{Error, admission};
-use spec::words::given;
 use view::Object;
 
 pub(crate) use topologies::ANNOTATIONS;
@@ -30,78 +29,6 @@ pub const POOL_DEFAULT_ID: &str = "1";
 const TYPES_MAX: usize = 100;
 /// Maximum guaranteed run time, in milliseconds: a year.
 const RUNTIME_MS_MAX: u64 = 366 * 86_400_000;
-
-/// Changes of a node pool. A field without a value stays.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PoolChange {
-    /// Key of the label.
-    pub label_key: Option<String>,
-    /// Value of the label.
-    pub label_value: Option<String>,
-    /// Fill order of nodes for GPU work.
-    #[serde(with = "fill_wire")]
-    pub gpu: Option<Fill>,
-    /// Fill order of nodes for CPU-only work.
-    #[serde(with = "fill_wire")]
-    pub cpu: Option<Fill>,
-    /// Minimum runtime of preemptible work before it may be preempted, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub min_runtime_ms: Option<Option<u64>>,
-    /// Id of the network topology.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub topology: Option<Option<String>>,
-    /// Time slicing of shared GPUs.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub time_slicing: Option<Option<TimeSlicing>>,
-    /// Enforcement of parts of its GPUs.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub fractions: Option<Option<PoolFractions>>,
-}
-
-impl PoolChange {
-    /// The settings after this change, except for the label.
-    #[must_use]
-    pub fn made_to(&self, settings: PoolSettings) -> PoolSettings {
-        PoolSettings {
-            label: settings.label,
-            gpu: self.gpu.unwrap_or(settings.gpu),
-            cpu: self.cpu.unwrap_or(settings.cpu),
-            devices: settings.devices,
-            min_runtime_ms: self.min_runtime_ms.unwrap_or(settings.min_runtime_ms),
-            topology: self.topology.clone().unwrap_or(settings.topology),
-            time_slicing: self.time_slicing.unwrap_or(settings.time_slicing),
-            fractions: self.fractions.unwrap_or(settings.fractions),
-        }
-    }
-}
-
-/// Form of a fill order in documents.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Fill")]
-enum FillWire {
-    BinPack,
-    Spread,
-}
-
-/// Form of an optional fill order in documents.
-mod fill_wire {
-    use model::Fill;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Serialize, Deserialize)]
-    struct Wire(#[serde(with = "super::FillWire")] Fill);
-
-    #[expect(clippy::ref_option, reason = "the signature is serde's")]
-    pub(super) fn serialize<S: Serializer>(fill: &Option<Fill>, to: S) -> Result<S::Ok, S::Error> {
-        fill.map(Wire).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Fill>, D::Error> {
-        Ok(Option::deserialize(from)?.map(|Wire(fill)| fill))
-    }
-}
 
 /// Placement orders of a pool. Without a setting for devices, the order of nodes for GPU work holds
 /// for the GPUs of a node too.

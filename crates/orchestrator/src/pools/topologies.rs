@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
+use command::{NewId, NewObject, Subject};
 use model::TopologyConstraint;
 use serde_json::{Value, json};
 
-use crate::command::Subject;
-use crate::documents::{NewId, NewObject};
 use crate::state::State;
 use crate::{Error, admission};
 use spec::{TOPOLOGY, TopologyUse, WorkloadKind, WorkloadSpec};

@@ -8,13 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use command::Command;
 use records::clock_shift::not_after;
 use records::{Archived, ArchivedKey, ArchivedLookup, Change, Desired, WorkloadRow};
 use spec::{ListedRun, RunKey, RunState};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::command::Command;
 use crate::effect::Note;
 use crate::input::Input;
 use crate::state::State;

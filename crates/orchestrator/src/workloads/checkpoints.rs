@@ -2,11 +2,11 @@
 //! next checkpoint an eviction waits for, and the warning of a training without progress. Does not
 //! know about: how a checkpoint is verified, and its effect on the choice of victims (`sched`).
 
+use command::Subject;
 use spec::{CheckpointNews, RunKey};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::command::Subject;
 use crate::effect::Action;
 use crate::emit::EventBuilder;
 use crate::state::State;

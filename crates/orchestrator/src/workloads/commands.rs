@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use command::{Subject, Wanted};
 use records::Desired;
 use spec::{UserLimit, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::command::{Subject, Wanted};
 use crate::emit::EventBuilder;
 use crate::org::Project;
 use crate::state::State;

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use command::{Subject, Wanted};
 use pod_life::{Input, Life};
 use records::{Change, Desired};
 use spec::{ExitKind, Revision, RunKey, RunSpec, WorkloadSpec};
@@ -15,7 +16,6 @@ use units::{Instant, Resources, counted};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::command::{Subject, Wanted};
 use crate::emit::EventBuilder;
 use crate::state::State;
 use crate::workloads::{Pod, Workload, Workloads, record};

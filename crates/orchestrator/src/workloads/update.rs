@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
+use command::{Subject, WorkloadChange};
 use records::{Change, Desired};
 use uuid::Uuid;
 
-use crate::command::{Subject, WorkloadChange};
 use crate::effect::Action;
 use crate::emit::EventBuilder;
 use crate::state::State;
@@ -15,46 +15,43 @@ use crate::workloads::Workload;
 use crate::{Error, pools};
 use spec::{UserLimit, WorkloadSpec};
 
-impl WorkloadChange {
-    /// Applies this change to a specification.
-    fn made_to(self, spec: &WorkloadSpec) -> Result<WorkloadSpec, Error> {
-        let mut spec = spec.clone();
-        if let Some(limit) = self.gpu_limit {
-            let gpu = spec.pods.pod.gpu.with_limit(limit).ok_or_else(|| {
-                let name = &spec.name;
-                Error::conflict(format!(
-                    "workload `{name}` does not ask for a part of a GPU of that kind, which could \
-                     have a limit; submit it again with --gpu-memory-request and \
-                     --gpu-memory-limit, or with --gpu-portion-request and --gpu-portion-limit"
-                ))
-            })?;
-            spec::check_gpu(gpu)?;
-            spec.pods.pod.gpu = gpu;
-        }
-        spec.priority = self.priority.unwrap_or(spec.priority);
-        spec.preemptible = self.preemptible.unwrap_or(spec.preemptible);
-        spec.backoff_limit = self.backoff_limit.unwrap_or(spec.backoff_limit);
-        spec.delete_after_ms = self.delete_after_ms.or(spec.delete_after_ms);
-        spec.delete_when_preempted =
-            self.delete_when_preempted.unwrap_or(spec.delete_when_preempted);
-        spec.gates = self.gates.unwrap_or(spec.gates);
-        let changes_labels = !self.labels.is_empty();
-        for (kept, given) in
-            [(&mut spec.labels, self.labels), (&mut spec.annotations, self.annotations)]
-        {
-            for (name, value) in given {
-                match value {
-                    Some(value) => kept.insert(name, value),
-                    None => kept.remove(&name),
-                };
-            }
-        }
-        // A label that an older version accepted must not prevent other changes.
-        if changes_labels {
-            spec::check_labels(&spec.labels)?;
-        }
-        Ok(spec)
+/// The specification after a change.
+fn specification_after(change: WorkloadChange, spec: &WorkloadSpec) -> Result<WorkloadSpec, Error> {
+    let mut spec = spec.clone();
+    if let Some(limit) = change.gpu_limit {
+        let gpu = spec.pods.pod.gpu.with_limit(limit).ok_or_else(|| {
+            let name = &spec.name;
+            Error::conflict(format!(
+                "workload `{name}` does not ask for a part of a GPU of that kind, which could \
+                 have a limit; submit it again with --gpu-memory-request and \
+                 --gpu-memory-limit, or with --gpu-portion-request and --gpu-portion-limit"
+            ))
+        })?;
+        spec::check_gpu(gpu)?;
+        spec.pods.pod.gpu = gpu;
     }
+    spec.priority = change.priority.unwrap_or(spec.priority);
+    spec.preemptible = change.preemptible.unwrap_or(spec.preemptible);
+    spec.backoff_limit = change.backoff_limit.unwrap_or(spec.backoff_limit);
+    spec.delete_after_ms = change.delete_after_ms.or(spec.delete_after_ms);
+    spec.delete_when_preempted = change.delete_when_preempted.unwrap_or(spec.delete_when_preempted);
+    spec.gates = change.gates.unwrap_or(spec.gates);
+    let changes_labels = !change.labels.is_empty();
+    for (kept, given) in
+        [(&mut spec.labels, change.labels), (&mut spec.annotations, change.annotations)]
+    {
+        for (name, value) in given {
+            match value {
+                Some(value) => kept.insert(name, value),
+                None => kept.remove(&name),
+            };
+        }
+    }
+    // A label that an older version accepted must not prevent other changes.
+    if changes_labels {
+        spec::check_labels(&spec.labels)?;
+    }
+    Ok(spec)
 }
 
 impl State {
@@ -76,7 +73,7 @@ impl State {
         if workload.desired == Desired::Delete {
             return Err(Error::conflict(format!("workload `{name}` is being deleted")));
         }
-        let spec = change.made_to(&workload.spec)?;
+        let spec = specification_after(change, &workload.spec)?;
         let changed = spec::differences(&workload.spec, &spec);
         if changed.is_empty() {
             return Ok(Subject::Workload(id));

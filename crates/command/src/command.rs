@@ -7,10 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::Error;
-use crate::documents::{Edited, NewObject};
-use crate::nodes::NodeChange;
-use crate::pools::PoolChange;
+use crate::{Edited, Error, NewObject, NodeChange, PoolChange};
 use spec::words::{Word, word};
 use spec::{GpuLimit, NodeSpec, NodeTypes, PoolSpec, Priority, Rules, ShareChange, WorkloadSpec};
 use view::Object;
@@ -230,7 +227,8 @@ pub enum Command {
 
 impl Command {
     /// Id of the object to change, if it already exists.
-    pub(crate) fn target_id(&self) -> Option<String> {
+    #[must_use]
+    pub fn target_id(&self) -> Option<String> {
         match self {
             Self::UpdateDepartment { id, .. }
             | Self::DeleteDepartment { id, .. }
@@ -270,7 +268,8 @@ impl Command {
 
 impl Subject {
     /// Its id, if it has one.
-    pub(crate) fn id(&self) -> Option<String> {
+    #[must_use]
+    pub fn id(&self) -> Option<String> {
         match self {
             Self::Department(id) | Self::Project(id) => Some(id.to_string()),
             Self::Workload(id) | Self::Submitted(id, _) => Some(id.to_string()),

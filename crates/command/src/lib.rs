@@ -1,0 +1,12 @@
+//! Commands of the control plane. Owns: the shape of every request after authentication and
+//! conversion from the wire, with its author, and the object that its answer is about. Pure data;
+//! does not know about: the state that a command changes, and the validation of values.
+
+mod change;
+mod command;
+mod object;
+
+pub use change::{NodeChange, PoolChange};
+pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted, WorkloadChange};
+pub use object::{Edit, Edited, NewId, NewObject, check_name};
+pub use spec::RequestError as Error;
