@@ -20,45 +20,77 @@ pub fn never_fits(cluster: &Cluster, spec: &WorkloadSpec) -> Option<Pending> {
 }
 
 fn too_few_fit(cluster: &Cluster, spec: &WorkloadSpec, set: &PodSetSpec) -> Option<Pending> {
-    let wanted = set.pods_min.max(1);
-    let gpu = match set.request.gpu {
-        // An elastic workload starts with one GPU.
-        GpuRequest::Whole(2..) if spec.elastic => GpuRequest::Whole(1),
-        gpu => gpu,
-    };
-    let request = PodRequest { gpu, ..set.request };
-    let is_open = |node: &&Node| {
-        node.schedulable && set.constraints.check(&node.labels, &node.taints).is_ok()
-    };
-    let open = || cluster.nodes().iter().map(|(_, node)| node).filter(is_open);
-    let mut fits: u32 = 0;
-    for node in open() {
-        let gpus = node.gpus.iter().map(|gpu| (gpu, gpu.capacity_millis()));
-        fits = fits.saturating_add(fitting(request, node.capacity, node.pods_max.into(), gpus));
-        if fits >= wanted {
-            return None;
-        }
+    if fitting_when_empty(cluster, spec, set) >= wanted(set) {
+        return None;
     }
-    let open: Vec<&Node> = open().collect();
+    let open: Vec<&Node> = open(cluster, set).collect();
     if open.is_empty() && !cluster.nodes().is_empty() {
         return ruled_out_by(cluster, &set.constraints, &|_| true);
     }
-    // GPU memory is counted on the largest GPU, as in the node's resources.
-    let memory = cluster.nodes().iter().flat_map(|(_, node)| &node.gpus).map(|g| g.memory_bytes);
-    let demand = request.resources(memory.max().unwrap_or(0));
-    let too_large = larger_than_any(open.iter().copied(), gpu, demand);
+    let request = smallest_request(spec, set);
+    let too_large = larger_than_any(open.iter().copied(), request.gpu, demand(cluster, request));
     // GPUs that are out of service are expected back.
-    too_large.or_else(|| (wanted > 1).then(|| of_a_gang(cluster, spec, demand, (fits, wanted))))
+    too_large.or_else(|| (wanted(set) > 1).then(|| of_a_gang(cluster, spec, set)))
 }
 
-fn of_a_gang(
-    cluster: &Cluster,
-    spec: &WorkloadSpec,
-    each: Resources,
-    (fitting, pods): (u32, u32),
-) -> Pending {
-    let kind = Kind::ALL.into_iter().find(|&kind| each[kind] > 0).unwrap_or(Kind::Gpu);
-    let left_out = each[kind].saturating_mul(pods.into());
-    let queue = cluster.queue_name(spec.queue);
-    Pending::NotCounted { queue, kind, left_out, requested: left_out, fitting, sets: 1, pods }
+/// Number of pods of the set that must start together.
+fn wanted(set: &PodSetSpec) -> u32 {
+    set.pods_min.max(1)
+}
+
+/// The request of a pod of the set at its start: an elastic workload starts with one GPU.
+fn smallest_request(spec: &WorkloadSpec, set: &PodSetSpec) -> PodRequest {
+    let gpu = match set.request.gpu {
+        GpuRequest::Whole(2..) if spec.elastic => GpuRequest::Whole(1),
+        gpu => gpu,
+    };
+    PodRequest { gpu, ..set.request }
+}
+
+/// GPU memory is counted on the largest GPU, as in the node's resources.
+fn demand(cluster: &Cluster, request: PodRequest) -> Resources {
+    let gpus = cluster.nodes().iter().flat_map(|(_, node)| &node.gpus);
+    request.resources(gpus.map(|gpu| gpu.memory_bytes).max().unwrap_or(0))
+}
+
+/// Nodes that the constraints of the set allow.
+fn open<'a>(cluster: &'a Cluster, set: &'a PodSetSpec) -> impl Iterator<Item = &'a Node> {
+    let is_open = |node: &&Node| {
+        node.schedulable && set.constraints.check(&node.labels, &node.taints).is_ok()
+    };
+    cluster.nodes().iter().map(|(_, node)| node).filter(is_open)
+}
+
+/// Number of pods of the set that fit on empty nodes, at most those that must start together.
+fn fitting_when_empty(cluster: &Cluster, spec: &WorkloadSpec, set: &PodSetSpec) -> u32 {
+    let (wanted, request) = (wanted(set), smallest_request(spec, set));
+    let mut fits: u32 = 0;
+    for node in open(cluster, set) {
+        let gpus = node.gpus.iter().map(|gpu| (gpu, gpu.capacity_millis()));
+        fits = fits.saturating_add(fitting(request, node.capacity, node.pods_max.into(), gpus));
+        if fits >= wanted {
+            return wanted;
+        }
+    }
+    fits
+}
+
+/// Counts all pods that must start together, as the reason for a waiting workload does.
+fn of_a_gang(cluster: &Cluster, spec: &WorkloadSpec, short: &PodSetSpec) -> Pending {
+    let together = || spec.pod_sets.iter().filter(|set| set.pods_min > 0);
+    let amount = |set: &PodSetSpec, kind| {
+        let each = demand(cluster, smallest_request(spec, set))[kind];
+        each.saturating_mul(wanted(set).into())
+    };
+    let kind = Kind::ALL.into_iter().find(|&kind| amount(short, kind) > 0).unwrap_or(Kind::Gpu);
+    let requested = together().map(|set| amount(set, kind)).sum();
+    Pending::NotCounted {
+        queue: cluster.queue_name(spec.queue),
+        kind,
+        left_out: requested,
+        requested,
+        fitting: together().map(|set| fitting_when_empty(cluster, spec, set)).sum(),
+        sets: together().count(),
+        pods: together().map(wanted).sum(),
+    }
 }
