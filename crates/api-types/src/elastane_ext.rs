@@ -410,12 +410,15 @@ pub struct Explanation {
     /// Enforcement of its part of each GPU on its nodes; left out if it has no part of a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fractions: Option<FractionLimit>,
-    /// Quota of its project, in GPUs.
+    /// Quota of its project, in GPUs, in the node pools that it uses or may use.
     pub project_quota: Millis,
-    /// Fair share of its project, in GPUs.
+    /// Fair share of its project, in GPUs, in these pools.
     pub project_fair_share: Millis,
-    /// GPUs that its project uses.
+    /// GPUs that its project uses in these pools.
     pub project_allocated: Millis,
+    /// These numbers for each of the pools.
+    #[serde(default)]
+    pub project_pools: Vec<ShareInPool>,
     /// Its events, newest last.
     pub events: Vec<LiveEvent>,
     /// The long answer to why it waits; none when it does not.
@@ -431,6 +434,20 @@ pub struct Explanation {
     /// Progress, if it is an elastic training that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<JobTraining>,
+}
+
+/// Shares of a project in a node pool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShareInPool {
+    /// Name of the node pool.
+    pub node_pool: String,
+    /// Quota, in GPUs.
+    pub quota: Millis,
+    /// Fair share, in GPUs.
+    pub fair_share: Millis,
+    /// GPUs that the project uses.
+    pub allocated: Millis,
 }
 
 /// Answer of `GET /elastane/v1/volumes`.

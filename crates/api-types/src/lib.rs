@@ -81,7 +81,7 @@ pub use diagnosis::{
 pub use elastane_ext::{
     ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Eviction, Explanation, Gpu, GpuFault,
     GpuPod, Gpus, Health, Isolation, Leftover, LimitsKept, LiveEvent, NodeStatus, Outage,
-    OutageKind, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket,
+    OutageKind, PodStates, Reason, SessionEnd, ShareInPool, Status, Stopped, TerminalSize, Ticket,
     TicketRequest, Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
 };
 pub use error::{Error, FieldFault, HttpResponse};

@@ -9,7 +9,7 @@ use http_kit::{Allowed, takes};
 use orchestrator::{Error, NodeChange, OrgChange};
 use spec::Share;
 use units::{Kind, Resources, counted, format_bytes, format_millis, gpus};
-use view::{NodeView, OrgUnit, ProjectView, View};
+use view::{NodeView, OrgUnit, View};
 
 takes! {
     /// `true` to make a change that leaves a project a smaller quota than it holds, or stops work.
@@ -260,28 +260,43 @@ fn some<T: ToString>(all: impl ExactSizeIterator<Item = T>) -> String {
 }
 
 /// The quotas of projects in a node pool, where they have any and it is limited.
-fn quotas_in<'v>(view: &'v View, pool: &str, kind: Kind) -> Vec<(&'v ProjectView, u64)> {
-    let in_pool = |project: &'v ProjectView| {
-        let share = project.unit.pools.iter().find(|share| *share.name == *pool)?;
-        let quota = quota(&share.share, kind);
-        (quota > 0 && quota < u64::MAX).then_some((project, quota))
-    };
-    view.projects.values().filter_map(|project| in_pool(project)).collect()
+fn quotas_in<'v>(view: &'v View, pool: &str, kind: Kind) -> Vec<(&'v OrgUnit, u64)> {
+    let projects = view.projects.values().map(|project| &project.unit);
+    projects.filter_map(|unit| Some((unit, quota_in(unit, pool, kind)?))).collect()
 }
 
-fn named(quotas: &[(&ProjectView, u64)], kind: Kind) -> String {
-    let name = |(of, quota): &(&ProjectView, u64)| match kind {
-        Kind::Gpu => format!("{} {}", of.unit.name, format_millis(*quota)),
-        Kind::Cpu | Kind::Memory => format!("{} {}", of.unit.name, amount(kind, *quota)),
+/// The quotas of departments in a node pool that are not the sum of their projects'.
+fn own_quotas_in<'v>(view: &'v View, pool: &str, kind: Kind) -> Vec<(&'v OrgUnit, u64)> {
+    let is_own = |unit: &OrgUnit| {
+        let mut pools = unit.pools.iter().filter(|share| *share.name == *pool);
+        pools.any(|of| quota(&of.share, kind) != quota(&of.usual, kind))
+    };
+    let departments = view.departments.values().map(|unit| &**unit).filter(|unit| is_own(unit));
+    departments.filter_map(|unit| Some((unit, quota_in(unit, pool, kind)?))).collect()
+}
+
+fn quota_in(unit: &OrgUnit, pool: &str, kind: Kind) -> Option<u64> {
+    let share = unit.pools.iter().find(|share| *share.name == *pool)?;
+    Some(quota(&share.share, kind)).filter(|quota| (1..u64::MAX).contains(quota))
+}
+
+fn named(quotas: &[(&OrgUnit, u64)], kind: Kind) -> String {
+    let name = |(of, quota): &(&OrgUnit, u64)| match kind {
+        Kind::Gpu => format!("{} {}", of.name, format_millis(*quota)),
+        Kind::Cpu | Kind::Memory => format!("{} {}", of.name, amount(kind, *quota)),
     };
     some(quotas.iter().map(name))
 }
 
 /// The quotas that are deleted with a pool.
 fn dropped(view: &View, pool: &str, kind: Kind) -> Option<String> {
-    let quotas = quotas_in(view, pool, kind);
-    (!quotas.is_empty()).then(|| {
-        let (of, names) = (quotas_of(kind), named(&quotas, kind));
+    let (projects, departments) = (quotas_in(view, pool, kind), own_quotas_in(view, pool, kind));
+    let of_projects = (!projects.is_empty()).then(|| named(&projects, kind));
+    let of_departments =
+        (!departments.is_empty()).then(|| format!("departments {}", named(&departments, kind)));
+    let names: Vec<_> = of_projects.into_iter().chain(of_departments).collect();
+    (!names.is_empty()).then(|| {
+        let (of, names) = (quotas_of(kind), names.join("; "));
         format!("the {of} in node pool {pool} would be deleted with it: {names}")
     })
 }

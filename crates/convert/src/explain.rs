@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api_types::{
     Advice, Diagnosis, Explanation, FractionLimit, LiveEvent, Millis, NodesAlike, ProjectHolding,
-    Raise, ResourceKind, Search, StartEstimate, WorkloadHolding, WorkloadName,
+    Raise, ResourceKind, Search, ShareInPool, StartEstimate, WorkloadHolding, WorkloadName,
 };
 use reasons::diagnosis as found;
 use reasons::diagnosis::Change;
@@ -14,12 +14,11 @@ use spec::{GpuRequest, WorkloadKind};
 use units::{Instant, Kind};
 use uuid::Uuid;
 use view::codes::{IMAGE_PULL, NOT_READY, PLACES_KEPT, UPDATE_FAILED};
-use view::{Phase, PodView, ProjectView, ReasonView, View, WorkloadView};
+use view::{Phase, PodView, PoolShare, ProjectView, QueueStatus, ReasonView, View, WorkloadView};
 
 use super::Context;
 use super::advice::{self, May};
 use super::cluster::{fraction_limit, fractions_on, share_on};
-use super::share::gpu_quota_millis;
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 
 /// Puts a reason into words.
@@ -34,7 +33,10 @@ pub fn explanation(
     start_estimate: Option<StartEstimate>,
     now: Instant,
 ) -> Explanation {
-    let gpus = |of: fn(&ProjectView) -> u64| Millis(project.map_or(0, of));
+    let pools = project.map_or_else(Vec::new, |project| pools_of(view, project));
+    let sum = |of: fn(&PoolShare) -> u64| {
+        Millis(pools.iter().fold(0, |sum: u64, pool| sum.saturating_add(of(pool))))
+    };
     let (summary, stated) = summary(view, why.first(), now);
     Explanation {
         workload_id: view.id.to_string(),
@@ -46,14 +48,44 @@ pub fn explanation(
         pending_reasons: reasons(view, why),
         last_eviction: view.last_eviction.as_ref().map(reason),
         fractions: None,
-        project_quota: gpus(|project| gpu_quota_millis(&project.unit.pools)),
-        project_fair_share: gpus(|project| project.unit.status.fair_share.gpu_millis),
-        project_allocated: gpus(|project| project.unit.status.allocated.gpu_millis),
+        project_quota: sum(|pool| pool.share.gpu_quota_millis),
+        project_fair_share: sum(|pool| pool.status.fair_share.gpu_millis),
+        project_allocated: sum(|pool| pool.status.allocated.gpu_millis),
+        project_pools: pools.iter().map(|pool| share_in_pool(pool)).collect(),
         events,
         diagnosis,
         start_estimate,
         unsaved_since: view.unsaved_since.filter(|_| view.spec.preemptible).map(Into::into),
         training: None,
+    }
+}
+
+/// The node pools that a workload uses, or may use, with the shares of its project there. Pools in
+/// which the project has nothing are left out, unless there is no other.
+fn pools_of<'a>(view: &WorkloadView, project: &'a ProjectView) -> Vec<&'a PoolShare> {
+    let is_one = |pool: &&PoolShare| match (&view.pool, &*view.spec.node_pools) {
+        (Some(own), _) => *pool.name == **own,
+        (None, []) => {
+            let usual = &project.effective_pools;
+            usual.is_empty() || usual.iter().any(|name| **name == *pool.name)
+        }
+        (None, named) => named.iter().any(|name| **name == *pool.name),
+    };
+    let pools: Vec<_> = project.unit.pools.iter().filter(is_one).collect();
+    let has_some = |pool: &&PoolShare| {
+        let QueueStatus { allocated, fair_share, .. } = &pool.status;
+        pool.share.gpu_quota_millis + allocated.gpu_millis + fair_share.gpu_millis > 0
+    };
+    let some: Vec<_> = pools.iter().copied().filter(has_some).collect();
+    if some.is_empty() { pools } else { some }
+}
+
+fn share_in_pool(pool: &PoolShare) -> ShareInPool {
+    ShareInPool {
+        node_pool: pool.name.to_string(),
+        quota: Millis(pool.share.gpu_quota_millis),
+        fair_share: Millis(pool.status.fair_share.gpu_millis),
+        allocated: Millis(pool.status.allocated.gpu_millis),
     }
 }
 
@@ -301,12 +333,10 @@ fn summary_stating(
             }
             None => format!("{name} waits: {}", reason(why)),
             Some((at, pod)) => format!(
-                "{name} has failed ({}) and is started again in {} s at the earliest \
-                 (retry {} of {}): {}",
+                "{name} has failed ({}) and is started again in {} s at the earliest{}: {}",
                 last_exit(pod),
                 at.since_ms(now).div_ceil(1000),
-                view.restarts,
-                view.spec.backoff_limit,
+                retry(view),
                 reason(why)
             ),
         },
@@ -410,6 +440,13 @@ fn removal_of_gates(view: &WorkloadView) -> String {
     format!(
         ": {gates}; `runai {noun} update {name} -p {project} --scheduling-gate ''` removes all gates"
     )
+}
+
+/// The number of the next retry; empty where retries are not limited.
+fn retry(view: &WorkloadView) -> String {
+    let limit = view.spec.backoff_limit;
+    let is_limited = view.spec.sets().any(|set| view.spec.gives_up(set.pod.restart));
+    if is_limited { format!(" (retry {} of {limit})", view.restarts) } else { String::new() }
 }
 
 /// Text about the last end of a pod.

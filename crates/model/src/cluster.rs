@@ -38,8 +38,8 @@ use crate::placement::amounts;
 use crate::request_histogram::RequestHistogram;
 use crate::workload::Shapes;
 use crate::{
-    Node, NodeId, Placement, Pod, PodBinding, PodId, PodRequest, PodSet, PoolId, Queue, QueueId,
-    Shrinks, Topology, Workload, WorkloadId, WorkloadSpec,
+    Activity, Node, NodeId, Placement, Pod, PodBinding, PodId, PodRequest, PodSet, PoolId, Queue,
+    QueueId, Shrinks, Topology, Workload, WorkloadId, WorkloadSpec,
 };
 
 /// Errors of changes.
@@ -334,13 +334,14 @@ impl Cluster {
             pods: Vec::new(),
             not_before: Instant::default(),
             last_start: None,
-            idle: false,
+            activity: Activity::Runs,
             last_resize: None,
             shrinks: Shrinks::default(),
             last_eviction: None,
             checkpointed_at: None,
             restarts: 0,
             stale_since: None,
+            grace_ms: None,
             placed: 0,
             succeeded: 0,
             pools: choices,
@@ -405,10 +406,10 @@ impl Cluster {
         workload.last_resize = last_resize;
     }
 
-    /// Records whether a workload holds places in which nothing runs.
-    pub fn set_idle(&mut self, workload: WorkloadId, idle: bool) {
+    /// Bounds how long a workload may hold places with fewer pods than its minimum.
+    pub fn set_grace(&mut self, workload: WorkloadId, grace_ms: Option<u64>) {
         self.note(workload);
-        self.workloads[workload].idle = idle;
+        self.workloads[workload].grace_ms = grace_ms;
     }
 
     /// Records the shrinks of a workload.

@@ -38,7 +38,7 @@ pub struct Demand {
 pub struct Room {
     /// Number of its present pods.
     pub pods: u32,
-    /// Number of these pods that fit, each set considered alone.
+    /// Maximum number of these pods that fit: each set considered alone, and all by their amounts.
     pub fitting: u32,
     /// True if enough pods fit, and quotas and limits allow, for it to start.
     pub starts: bool,
@@ -265,6 +265,13 @@ impl Demand {
             let more = if reaches { fitting - set.placed } else { 0 };
             sets.push((waiting, more, u64::from(beyond) * GPU_MILLIS));
         }
+        if sets.len() > 1 && !workload.spec.elastic {
+            let asked = workload.sets().zip(&sets);
+            let asked: SmallVec<[_; 4]> =
+                asked.map(|((_, set), (waiting, ..))| (set.demand, set.placed + waiting)).collect();
+            let there = cluster.capacity_of(pool.unwrap_or_default());
+            room.fitting = room.fitting.min(fitting_at_most(there, &asked));
+        }
         let counted = |at: usize| workload.pod_sets[at].counted();
         let with_more = |at: usize| counted(at).saturating_add(sets[at].1);
         let spec = &workload.spec;
@@ -294,6 +301,27 @@ impl Demand {
         let mut sizes = sizes.map(|gpu| PodRequest { gpu, ..request });
         sizes.find(|&size| self.empty.fitting(cluster, shape(size), 1) > 0).unwrap_or(request)
     }
+}
+
+/// Maximum number of pods of several sets that amounts suffice for, counted by one resource at a
+/// time. The sets have the requests of a pod, and their numbers of pods.
+#[must_use]
+pub fn fitting_at_most(there: Resources, sets: &[(Resources, u32)]) -> u32 {
+    let by = |kind: Kind| {
+        let mut each: SmallVec<[(u64, u32); 4]> =
+            sets.iter().map(|(demand, pods)| (demand[kind], *pods)).collect();
+        each.sort_unstable();
+        let mut left = there[kind];
+        let fits = each.into_iter().map(|(each, pods)| {
+            let most = left
+                .checked_div(each)
+                .map_or(pods, |most| pods.min(u32::try_from(most).unwrap_or(u32::MAX)));
+            left -= each * u64::from(most);
+            most
+        });
+        fits.sum::<u32>()
+    };
+    Kind::ALL.into_iter().map(by).min().unwrap_or_default()
 }
 
 /// GPU thousandths that placed elastic pods request beyond the largest size that fits anywhere.

@@ -39,7 +39,7 @@ pub use constraint::{
     Constraints, ConstraintsId, Effect, Mismatch, Operator, POOL_DEFAULT, POOL_LABEL, PoolId,
     Preference, Requirement, Taint, Term, Toleration, pool_of,
 };
-pub use demand::{Claim, Demand, Room};
+pub use demand::{Claim, Demand, Room, fitting_at_most};
 pub use fill::Fill;
 pub use kept_room::KeptRoom;
 pub use lag::Lag;
@@ -62,8 +62,8 @@ pub use supply::{GROUPS_MAX, GroupSet, Groups, Supply};
 pub use topology::{Domain, DomainId, Topology, TopologyConstraint, TopologyId};
 pub use usage::{EndedStep, UsageLedger, UsageWindow, UsageWindowError, WindowKind};
 pub use workload::{
-    Child, Completeness, GroupSpec, Pod, PodBinding, ShapeId, Workload, WorkloadSpec, next_pods,
-    next_pods_among, next_pods_if, set_rank, task_priority,
+    Activity, Child, Completeness, GroupSpec, Pod, PodBinding, ShapeId, Workload, WorkloadSpec,
+    next_pods, next_pods_among, next_pods_if, set_rank, task_priority,
 };
 
 /// Id of a node.

@@ -177,6 +177,8 @@ pub struct Queue {
     pub allocated: Resources,
     /// The part of `allocated` that is not preemptible.
     pub allocated_non_preemptible: Resources,
+    /// The part of that which gives way all the same, since nothing runs there.
+    pub allocated_paused: Resources,
     /// The part of `allocated` that elastic pods hold beyond their request, in GPU thousandths: it
     /// is given back to pods that may start.
     pub lent_gpu_millis: u64,
@@ -208,6 +210,7 @@ impl Queue {
             placed: BTreeSet::new(),
             allocated: Resources::ZERO,
             allocated_non_preemptible: Resources::ZERO,
+            allocated_paused: Resources::ZERO,
             lent_gpu_millis: 0,
             preemptible: BTreeMap::new(),
             requested: Resources::ZERO,
@@ -219,16 +222,17 @@ impl Queue {
     pub(crate) fn clear_accounts(&mut self) {
         self.allocated = Resources::ZERO;
         self.allocated_non_preemptible = Resources::ZERO;
+        self.allocated_paused = Resources::ZERO;
         self.requested = Resources::ZERO;
         self.wanted = Resources::ZERO;
         self.lent_gpu_millis = 0;
         self.preemptible.clear();
     }
 
-    /// The preemptible part of its holdings.
+    /// The part of its holdings that may be taken: preemptible, or paused.
     #[must_use]
     pub fn preemptible_held(&self) -> Resources {
-        self.allocated.saturating_sub(self.allocated_non_preemptible)
+        self.allocated.saturating_sub(self.allocated_non_preemptible) + self.allocated_paused
     }
 
     /// Its holdings without the part lent to its elastic pods.

@@ -112,8 +112,8 @@ pub struct Workload {
     pub not_before: Instant,
     /// When a pod of it was last placed, or restarted in its place.
     pub last_start: Option<Instant>,
-    /// True if it holds places in which nothing runs.
-    pub idle: bool,
+    /// What its pods do in their places.
+    pub activity: Activity,
     /// When an elastic pod of it last changed size.
     pub last_resize: Option<Instant>,
     /// Its shrinks.
@@ -126,6 +126,9 @@ pub struct Workload {
     pub restarts: u32,
     /// Since when it has had fewer than its minimum of pods, with some still running.
     pub stale_since: Option<Instant>,
+    /// Maximum time for which it may hold places then, in milliseconds, if less than that of the
+    /// policy.
+    pub grace_ms: Option<u64>,
     /// Number of pods that hold or have reserved a place.
     pub placed: u32,
     /// Number of pods that succeeded.
@@ -134,7 +137,31 @@ pub struct Workload {
     pub pools: SmallVec<[PoolId; 1]>,
 }
 
+/// What the pods of a workload do in their places.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Activity {
+    /// At least one of them runs, or begins to at once.
+    #[default]
+    Runs,
+    /// None of them runs yet: what they need is being fetched.
+    Prepares,
+    /// None of them runs: they keep their places through a back-off, or until others are back.
+    Pauses,
+}
+
 impl Workload {
+    /// True if it may be stopped for others: it is preemptible, or only keeps its places.
+    #[must_use]
+    pub const fn gives_way(&self) -> bool {
+        self.spec.preemptible || matches!(self.activity, Activity::Pauses)
+    }
+
+    /// True if a pod of it runs, so that stopping it costs work.
+    #[must_use]
+    pub const fn runs(&self) -> bool {
+        matches!(self.activity, Activity::Runs)
+    }
+
     /// Its pod sets: specification and state of each.
     pub fn sets(&self) -> impl DoubleEndedIterator<Item = (&PodSetSpec, &PodSet)> {
         self.spec.pod_sets.iter().zip(&self.pod_sets)

@@ -397,7 +397,9 @@ impl State {
             reasons.iter().filter_map(PendingReason::own).any(|why| why.code == kept.code)
         };
         if let Some(kept) = self.keeps_places(workload).filter(|kept| !is_told(kept)) {
-            reasons = reasons.iter().cloned().chain([PendingReason::Own(kept)]).collect();
+            // Of a gang in its grace it is the first thing to know.
+            let kept = std::iter::once(PendingReason::Own(kept));
+            reasons = kept.chain(reasons.iter().cloned()).collect();
         }
         let department = (department_id, self.org.department_name(department_id));
         let model = workload.model.map(|model| &self.cluster.workloads()[model]);

@@ -201,7 +201,8 @@ pub enum Pending {
         left_out: u64,
         /// Requested amount, in the unit of `kind`.
         requested: u64,
-        /// Number of pods that would fit if everything were free, each pod set counted by itself.
+        /// Number of pods that would fit if everything were free: each pod set by itself, and all
+        /// by their amounts.
         fitting: u32,
         /// Number of pod sets; `fitting` is a bound where there are several.
         sets: usize,

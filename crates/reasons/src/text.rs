@@ -239,7 +239,8 @@ fn waiting_for_release(f: &mut fmt::Formatter<'_>, node: &str, holders: &[String
 fn gang_incomplete(f: &mut fmt::Formatter<'_>, [pods_min, pods, fitting]: [u32; 3]) -> fmt::Result {
     match pods_min {
         _ if pods < pods_min => {
-            write!(f, "{pods_min} pods must run together and only {pods} are left")
+            let are = if pods == 1 { "is" } else { "are" };
+            write!(f, "{pods_min} pods must run together, and only {pods} {are} there")
         }
         1 => write!(f, "no node takes another pod"),
         _ if fitting >= pods_min => {
@@ -533,7 +534,7 @@ impl fmt::Display for Lost {
         let since = if self.checkpointed {
             "its last checkpoint was reported"
         } else {
-            "its start and no checkpoint was reported"
+            "its last start and no checkpoint was reported"
         };
         match self.unsaved_ms / 60_000 {
             0 => Ok(()),

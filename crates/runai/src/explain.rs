@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use api_types::{Advice, Diagnosis, Explanation, JobTraining, StartEstimate, Time};
+use api_types::{Advice, Diagnosis, Explanation, JobTraining, Millis, StartEstimate, Time};
 
 use super::context::{Context, now_ms};
 use super::describe::{self, training};
@@ -71,7 +71,12 @@ fn would_lose_work(since: Time, saved: Option<Time>, now_ms: u64) -> String {
             "If it were stopped for others now, it would go on from its last checkpoint, reported {span} \
              ago"
         ),
-        _ => format!(
+        Some(saved) => format!(
+            "If it were stopped for others now, it would go on from its checkpoint, reported {} ago; it \
+             has run {span} since its last start and reported none",
+            age(now_ms.saturating_sub(saved.0.0))
+        ),
+        None => format!(
             "If it were stopped for others now, what it has not saved by itself would be lost: it has run \
              {span} and reported no checkpoint (`elastane checkpoint FILE` does)"
         ),
@@ -109,12 +114,25 @@ fn lines_with_submissions(explanation: &Explanation, submitted: Option<&str>) ->
         let reasons = pending_reasons.iter();
         lines.extend(reasons.map(|reason| format!("  {} {}", reason.code, reason.message)));
     }
-    lines.push(format!(
-        "Project {project_name} holds {} (quota {}, fair share {})",
-        units::gpus(explanation.project_allocated.0),
-        explanation.project_quota,
-        explanation.project_fair_share
-    ));
+    let holds = |allocated: Millis, quota, fair_share| {
+        let gpus = units::gpus(allocated.0);
+        format!("{gpus} (quota {quota}, fair share {fair_share})")
+    };
+    match &*explanation.project_pools {
+        [] | [_] => {
+            let Explanation { project_allocated, project_quota, project_fair_share, .. } =
+                explanation;
+            let of = holds(*project_allocated, project_quota, project_fair_share);
+            lines.push(format!("Project {project_name} holds {of}"));
+        }
+        pools => {
+            lines.push(format!("Project {project_name} holds, by node pool:"));
+            lines.extend(pools.iter().map(|pool| {
+                let of = holds(pool.allocated, &pool.quota, &pool.fair_share);
+                format!("  {}: {of}", pool.node_pool)
+            }));
+        }
+    }
     if let Some(api_types::FractionLimit { enforcement, meaning, why, time_slicing, .. }) =
         fractions
     {

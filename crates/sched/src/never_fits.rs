@@ -1,7 +1,9 @@
 //! Workloads that no node could ever hold. Owns: the check of a workload before the cluster has it,
 //! on nodes as they would be when empty. Visits no more nodes than it takes to find room.
 
-use model::{Cluster, GpuRequest, Node, PodRequest, PodSetSpec, WorkloadSpec, fitting};
+use model::{
+    Cluster, GpuRequest, Node, PodRequest, PodSetSpec, WorkloadSpec, fitting, fitting_at_most,
+};
 use units::{Kind, Resources};
 
 use crate::actions::explain::{larger_than_any, ruled_out_by};
@@ -84,12 +86,16 @@ fn of_a_gang(cluster: &Cluster, spec: &WorkloadSpec, short: &PodSetSpec) -> Pend
     };
     let kind = Kind::ALL.into_iter().find(|&kind| amount(short, kind) > 0).unwrap_or(Kind::Gpu);
     let requested = together().map(|set| amount(set, kind)).sum();
+    let there = cluster.nodes().iter().map(|(_, node)| node.capacity).sum();
+    let asked: Vec<_> =
+        together().map(|set| (demand(cluster, smallest_request(spec, set)), wanted(set))).collect();
+    let one_by_one: u32 = together().map(|set| fitting_when_empty(cluster, spec, set)).sum();
     Pending::NotCounted {
         queue: cluster.queue_name(spec.queue),
         kind,
         left_out: requested,
         requested,
-        fitting: together().map(|set| fitting_when_empty(cluster, spec, set)).sum(),
+        fitting: one_by_one.min(fitting_at_most(there, &asked)),
         sets: together().count(),
         pods: together().map(wanted).sum(),
     }

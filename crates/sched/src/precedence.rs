@@ -41,7 +41,7 @@ pub(crate) fn is_all_below(s: &Session<'_>, id: WorkloadId, other: WorkloadId) -
 fn is_below_with(s: &Session<'_>, id: WorkloadId, other: WorkloadId, theirs: u32) -> bool {
     let workload = |id: WorkloadId| &s.cluster.workloads()[id];
     let own = workload(id).next_priority();
-    let (spec, their_spec) = (&workload(id).spec, &workload(other).spec);
+    let (spec, their) = (&workload(id).spec, workload(other));
     let below = theirs < own || (theirs == own && !spec.preemptible);
-    their_spec.preemptible && their_spec.queue == spec.queue && below && other != id
+    their.gives_way() && their.spec.queue == spec.queue && below && other != id
 }

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Checkpoint, Cluster, DeviceShare, GpuRequest, NodeId, Placement, PodBinding, PodId,
+    Activity, Checkpoint, Cluster, DeviceShare, GpuRequest, NodeId, Placement, PodBinding, PodId,
     PodMismatch, QueueId, Share, WorkloadId, next_pods, next_pods_if,
 };
 use units::{Instant, Kind, Ratio, Resources};
@@ -519,7 +519,7 @@ impl Session<'_> {
     ) -> Instant {
         let span_ms = self.guaranteed_ms(self.queue_of(id), what);
         let workload = &self.cluster.workloads()[id];
-        let last_start = workload.last_start.filter(|_| !workload.idle);
+        let last_start = workload.last_start.filter(|_| workload.activity != Activity::Pauses);
         last_start.map_or(Instant::default(), |start| start.plus_ms(span_ms))
     }
 
@@ -538,7 +538,7 @@ impl Session<'_> {
     /// checkpoint, or else since its start; 0 if no pod of it runs.
     pub(crate) fn unsaved_ms(&self, id: WorkloadId) -> u64 {
         let workload = &self.cluster.workloads()[id];
-        let since = workload.last_start.max(workload.checkpointed_at).filter(|_| !workload.idle);
+        let since = workload.last_start.max(workload.checkpointed_at).filter(|_| workload.runs());
         since.map_or(0, |since| self.now.0.saturating_sub(since.0))
     }
 
@@ -552,7 +552,7 @@ impl Session<'_> {
     /// `true` if a workload has a place and may be stopped for others.
     pub(crate) fn can_give_way(&self, id: WorkloadId) -> bool {
         let workload = &self.cluster.workloads()[id];
-        workload.spec.preemptible && workload.placed > 0
+        workload.gives_way() && workload.placed > 0
     }
 
     pub(crate) fn reference(&self, id: WorkloadId) -> WorkloadRef {

@@ -8,7 +8,8 @@ use crate::cluster::pod_affinity::Horizon;
 use crate::cluster::sign::Sign;
 use crate::placement::amounts;
 use crate::{
-    Cluster, Node, NodeId, Placement, Pod, PodBinding, PodId, PodRequest, QueueId, WorkloadId,
+    Activity, Cluster, Node, NodeId, Placement, Pod, PodBinding, PodId, PodRequest, QueueId,
+    Workload, WorkloadId,
 };
 
 impl Cluster {
@@ -81,12 +82,13 @@ impl Cluster {
         let part = amounts(place, demand);
         let workload = self.workload_of(pod);
         let (preemptible, elastic) = (workload.spec.preemptible, workload.spec.elastic);
+        let gives_way = workload.gives_way();
         let (project, priority) = (workload.spec.queue, workload.spec.priority);
         let leaf = self.queue_in(project, self.nodes[place.node].pool);
         self.tracker.holds(leaf);
         let beyond = part.gpu_millis.saturating_sub(demand.gpu_millis);
         let lent_millis = if elastic { beyond } else { 0 };
-        if preemptible {
+        if gives_way {
             let own = part - Resources { gpu_millis: lent_millis, ..Resources::ZERO };
             let tiers = &mut self.queues[leaf].preemptible;
             let tier = tiers.entry(priority).or_default();
@@ -103,6 +105,9 @@ impl Cluster {
             if !preemptible {
                 sign.resources(&mut row.allocated_non_preemptible, part);
             }
+            if !preemptible && gives_way {
+                sign.resources(&mut row.allocated_paused, part);
+            }
             sign.amount(&mut row.lent_gpu_millis, lent_millis);
             queue = row.parent;
         }
@@ -111,9 +116,9 @@ impl Cluster {
     /// Counts pods above the minimum that have a priority of their own at that priority and not at
     /// the workload's, or reverts that (minus). The workload must not change in between.
     pub(crate) fn account_spare(&mut self, id: WorkloadId, sign: Sign) {
-        let spec = &self.workloads[id].spec;
-        let (own, spare) = (spec.priority, spec.priority_of_spare());
-        if own == spare || !spec.preemptible {
+        let workload = &self.workloads[id];
+        let (own, spare) = (workload.spec.priority, workload.spec.priority_of_spare());
+        if own == spare || !workload.gives_way() {
             return;
         }
         for (leaf, held) in self.spare_held(id) {
@@ -148,12 +153,24 @@ impl Cluster {
     /// Changes the priority of a workload, and whether it can be preempted. The accounts of its
     /// queue follow.
     pub fn set_precedence(&mut self, id: WorkloadId, priority: u32, preemptible: bool) {
+        self.account_again(id, |workload| {
+            (workload.spec.priority, workload.spec.preemptible) = (priority, preemptible);
+        });
+    }
+
+    /// Records what the pods of a workload do: one that pauses gives way, even if it is not
+    /// preemptible.
+    pub fn set_activity(&mut self, id: WorkloadId, activity: Activity) {
+        self.account_again(id, |workload| workload.activity = activity);
+    }
+
+    /// Changes what decides how the places of a workload are counted in its queues.
+    fn account_again(&mut self, id: WorkloadId, change: impl FnOnce(&mut Workload)) {
         let place = |&pod: &PodId| Some((pod, self.pods[pod].binding.effective()?.clone()));
         let held: Vec<_> = self.workloads[id].pods.iter().filter_map(place).collect();
         self.account_spare(id, Sign::Minus);
         held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Minus));
-        let spec = &mut self.workloads[id].spec;
-        (spec.priority, spec.preemptible) = (priority, preemptible);
+        change(&mut self.workloads[id]);
         self.note(id);
         held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Plus));
         self.account_spare(id, Sign::Plus);

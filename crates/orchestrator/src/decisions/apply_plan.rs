@@ -100,9 +100,10 @@ impl State {
     fn carry_over(&mut self, plan: &Arc<Plan>, decided_at: Instant) {
         if !plan.steps.is_empty() || !plan.stale.is_empty() {
             let (now, carried) = (self.now, plan.clone());
+            let since = |model| self.cluster.workloads().get(model).and_then(|row| row.stale_since);
+            let stale: Vec<_> = plan.stale.keys().map(|&model| (model, since(model))).collect();
             self.cluster.carry(move |cluster| sched::carry(cluster, now, &carried));
-            let stale = plan.stale.keys().filter_map(|model| self.workloads.of_model(*model));
-            stale.collect::<Vec<_>>().into_iter().for_each(|id| self.touch(id));
+            stale.into_iter().for_each(|(model, before)| self.note_stale(model, before));
             // This is the first state in which these pods have their places: the best places for
             // others, or for them, may have changed. A plan without steps ends this.
             self.cluster.renew();

@@ -3,9 +3,10 @@
 //! long a gang that lacks a pod keeps the rest (`sched`, stale gangs), and the pods that take a
 //! place meanwhile.
 
-use model::{Cluster, PodBinding, WorkloadId};
+use model::{Activity, Cluster, PodBinding, WorkloadId};
 use pod_life::Input;
 use reasons::Code;
+use units::Instant;
 use uuid::Uuid;
 
 use crate::emit::EventBuilder;
@@ -14,8 +15,8 @@ use crate::workloads::{Pod, Workload};
 use view::ReasonView;
 use view::codes::PLACES_KEPT;
 
-/// Maximum back-off through which a place is kept, in milliseconds; also the maximum sum of these
-/// times for a workload that has not run yet.
+/// Maximum back-off, or absence of other pods, through which a place is kept, in milliseconds; also
+/// the maximum sum of these times for a workload that has not run yet.
 const KEPT_MS_MAX: u64 = 60_000;
 /// Divisor of a workload's run time that gives the increase of this sum.
 const RAN_PER_KEPT: u64 = 20;
@@ -56,9 +57,8 @@ impl State {
     /// the workload's sum.
     fn keeps_place(&self, id: Uuid, number: usize, delay_ms: u64) -> bool {
         let Some(workload) = self.workloads.get(&id) else { return false };
-        let ran_ms = workload.ran_ms_until(self.now);
         let all_ms = workload.kept_ms(number).saturating_add(delay_ms);
-        delay_ms <= KEPT_MS_MAX && all_ms <= KEPT_MS_MAX.saturating_add(ran_ms / RAN_PER_KEPT)
+        delay_ms <= KEPT_MS_MAX && all_ms <= self.kept_ms_max(workload)
     }
 
     fn pause_in_place(&mut self, id: Uuid, number: usize, delay_ms: u64) {
@@ -68,7 +68,7 @@ impl State {
         pod.kept_ms = pod.kept_ms.saturating_add(delay_ms);
         self.relaunch(id, number, false);
         self.hold_with(id, number);
-        self.note_idle(id);
+        self.note_at_rest(id, Activity::Pauses);
     }
 
     fn pause_anywhere(&mut self, id: Uuid, number: usize, delay_ms: u64) {
@@ -125,38 +125,75 @@ impl State {
         }
         self.cluster.set_binding(model, PodBinding::at(place));
         self.placed(id, number);
-        self.note_idle(id);
+        self.note_at_rest(id, Activity::Pauses);
         true
     }
 
-    /// Records that no pod of a workload runs, if that is so: it has nothing to lose and no
-    /// guaranteed run time.
-    pub(super) fn note_idle(&mut self, id: Uuid) {
+    /// Records that no pod of a workload runs, if that is so: it has nothing to lose, and where it
+    /// pauses no guaranteed run time either.
+    pub(super) fn note_at_rest(&mut self, id: Uuid, activity: Activity) {
         let Some(workload) = self.workloads.get(&id) else { return };
-        let runs = |pod: &Pod| !pod.is_idle() && self.binding(pod).current.is_some();
+        let runs = |pod: &Pod| match activity {
+            Activity::Prepares => pod.life().is_running(),
+            _ => !pod.is_idle() && self.binding(pod).current.is_some(),
+        };
         let Some(model) = workload.model.filter(|_| !workload.pods.iter().any(runs)) else {
             return;
         };
-        self.set_idle(model, true);
+        self.set_activity(model, activity);
     }
 
-    /// Records that a pod of a workload has started in its kept place.
+    /// Records that a pod of a workload has started: in its kept place, or after preparations.
     pub(super) fn note_begun(&mut self, id: Uuid) {
         let model = self.workloads.get(&id).and_then(|workload| workload.model);
-        if let Some(model) = model.filter(|model| self.cluster.workloads()[*model].idle) {
-            self.set_idle(model, false);
+        if let Some(model) = model.filter(|model| !self.cluster.workloads()[*model].runs()) {
+            self.set_activity(model, Activity::Runs);
         }
     }
 
-    /// Sets whether a workload is idle. When it starts again, its unsaved work counts from now.
-    fn set_idle(&mut self, model: WorkloadId, idle: bool) {
+    /// Sets what a workload does. When it starts, its unsaved work counts from now.
+    fn set_activity(&mut self, model: WorkloadId, activity: Activity) {
         let (now, last_resize) = (self.now, self.cluster.workloads()[model].last_resize);
         self.cluster.change_workload(model, move |cluster: &mut Cluster| {
-            cluster.set_idle(model, idle);
-            if !idle {
+            cluster.set_activity(model, activity);
+            if activity == Activity::Runs {
                 cluster.set_starts(model, Some(now), last_resize);
             }
         });
+    }
+
+    /// Counts the time in which a gang held places without enough pods once it is over, and bounds
+    /// it when it begins: with that in back-offs it is within the workload's sum.
+    pub(crate) fn note_stale(&mut self, model: WorkloadId, before: Option<Instant>) {
+        let Some(id) = self.workloads.of_model(model) else { return };
+        match (before, self.cluster.workloads()[model].stale_since) {
+            (None, Some(_)) => {
+                let workload = &self.workloads[&id];
+                let kept = workload.pods.iter().map(|pod| workload.kept_ms(pod.number()));
+                let most_ms = self.kept_ms_max(workload);
+                let grace_ms = most_ms.saturating_sub(kept.max().unwrap_or_default());
+                self.cluster.change_workload(model, move |cluster: &mut Cluster| {
+                    cluster.set_grace(model, Some(grace_ms.min(KEPT_MS_MAX)));
+                });
+            }
+            (Some(since), None) => {
+                let kept_ms = self.now.since_ms(since);
+                let Some(workload) = self.workloads.get_mut(&id) else { return };
+                let lost = |pod: &Pod| workload.is_lost_without(pod.number());
+                // The times of pods that restart together are summed.
+                let counted = if workload.pods.iter().any(lost) { 1 } else { usize::MAX };
+                for pod in workload.pods.iter_mut().take(counted) {
+                    pod.kept_ms = pod.kept_ms.saturating_add(kept_ms);
+                }
+            }
+            _ => {}
+        }
+        self.touch(id);
+    }
+
+    /// Maximum time for which a workload may hold places in which nothing runs, in milliseconds.
+    fn kept_ms_max(&self, workload: &Workload) -> u64 {
+        KEPT_MS_MAX.saturating_add(workload.ran_ms_until(self.now) / RAN_PER_KEPT)
     }
 
     /// The reason of a gang that lacks pods and holds places in which it cannot continue.
@@ -166,9 +203,10 @@ impl State {
         let at = model.stale_since?;
         let pods = workload.pods.iter().filter(|pod| pod.model.is_some()).count();
         let Code { code, .. } = PLACES_KEPT;
+        let have = if model.placed == 1 { "has a place" } else { "have places" };
         let message = format!(
-            "{} of its {pods} pods have places, too few to go on; it keeps these for a while so that \
-             the others can come back",
+            "{} of its {pods} pods {have}, too few to go on; it keeps them for a while so that the \
+             others can come back",
             model.placed
         );
         Some(ReasonView { code: code.into(), message: message.into(), at })

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use model::Activity;
 use pod_life::{Effect, Ended, Input, Life, in_words};
 use records::Desired;
 use spec::{
@@ -63,6 +64,7 @@ impl State {
         match event {
             RunEvent::Preparing(what) => {
                 if self.happens((id, number), &Input::Prepares).is_some() {
+                    self.note_at_rest(id, Activity::Prepares);
                     let event = EventBuilder::new("Preparing", what.clone()).pod(number);
                     self.emit(id, event);
                 }
@@ -121,6 +123,7 @@ impl State {
     fn running(&mut self, id: Uuid, number: usize, started_at: Instant) {
         let runs = Input::Runs(started_at.min(self.now));
         let Some(Transition { from, .. }) = self.happens((id, number), &runs) else { return };
+        self.note_begun(id);
         self.runs.assembling.insert(id);
         self.touch(id);
         // The start crossed with the request to stop: events already report its end.

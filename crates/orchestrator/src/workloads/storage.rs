@@ -131,7 +131,7 @@ impl State {
                 let releasing = row.body.releasing;
                 let binding = PodBinding { current: Some(place), releasing, next: None };
                 self.cluster.set_binding(model_pod, binding);
-                self.note_idle(id);
+                self.note_at_rest(id, model::Activity::Pauses);
             }
             None => self.place_is_gone(id, number, &body.node),
         }

@@ -56,7 +56,7 @@ impl OwnDemand {
     pub fn text(&self) -> String {
         let Self { queue, kind, requested, left_out } = self;
         let part = match left_out == requested {
-            true => "which do not count".to_owned(),
+            true => "none of which counts".to_owned(),
             false => format!("of which {} do not count", number(*kind, *left_out)),
         };
         format!(

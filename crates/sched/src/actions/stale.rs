@@ -19,7 +19,9 @@ pub(crate) fn run(s: &mut Session<'_>) {
     for id in s.cluster.partial().clone() {
         let since = s.cluster.workloads()[id].stale_since.unwrap_or(s.now);
         s.mark_stale(id, Some(since));
-        let due = since.plus_ms(s.policy.stale_grace_ms).plus_ms(SAME_MOMENT_MS);
+        let most = s.policy.stale_grace_ms;
+        let grace_ms = s.cluster.workloads()[id].grace_ms.map_or(most, |own| own.min(most));
+        let due = since.plus_ms(grace_ms).plus_ms(SAME_MOMENT_MS);
         if due > s.now {
             s.wake(due);
             continue;

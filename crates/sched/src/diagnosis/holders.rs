@@ -133,8 +133,7 @@ fn standing(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) 
     if matches!(s.policy.profile, Profile::Kai(_)) {
         return kai::standing(s, id, who);
     }
-    let spec = &s.cluster.workloads()[who].spec;
-    if !spec.preemptible {
+    if !s.cluster.workloads()[who].gives_way() {
         return Standing::NotPreemptible;
     }
     let own = s.queue_of(who) == s.queue_of(id);

@@ -214,7 +214,7 @@ fn work_lost(gone: Weight, times: u64, restarting: Weight, unsaved_ms: u64) -> W
 /// it is no restart.
 fn restarts(s: &Session<'_>, id: WorkloadId) -> u64 {
     let workload = &s.cluster.workloads()[id];
-    if workload.idle { 0 } else { u64::from(workload.restarts.max(1)) }
+    if workload.runs() { u64::from(workload.restarts.max(1)) } else { 0 }
 }
 
 /// Priority above the least of the preemptible work in the queue of a workload, plus 1.

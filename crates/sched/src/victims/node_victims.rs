@@ -209,8 +209,8 @@ impl NodeVictims {
         }
         let more = fewest(&victims, missing_millis).max(2);
         let (own, stays) = (s.queue_of(id), rule.moves_max(s).is_some());
-        let idle = victims.iter().filter(|victim| s.cluster.workloads()[victim.id].idle);
-        let costs_nothing = idle.map(|victim| victim.weight.gpu_millis).sum();
+        let at_rest = victims.iter().filter(|victim| !s.cluster.workloads()[victim.id].runs());
+        let costs_nothing = at_rest.map(|victim| victim.weight.gpu_millis).sum();
         let costs_millis = missing_millis.saturating_sub(costs_nothing);
         let costs = victims.iter().map(|victim| {
             let (workload, queue) = (&s.cluster.workloads()[victim.id], s.queue_of(victim.id));

@@ -399,7 +399,7 @@ fn what_nothing_helps() {
     w.run("submit a/gang -g 1 --pods 2; lose gang 0");
     expect![[r#"
         Why it waits:
-          P106 2 pods must run together and only 1 are left
+          P106 2 pods must run together, and only 1 is there
     "#]]
     .assert_eq(&w.diagnosed("gang"));
 }

@@ -313,7 +313,7 @@ fn too_large() {
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 2)
           1 node, n2 (4 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 4)
         Who holds what it needs:
-          a asks for 8 GPUs, which do not count for its fair share: no place would fit even if everything were free
+          a asks for 8 GPUs, none of which counts for its fair share: no place would fit even if everything were free
         Why nothing was moved or taken for it:
           P401 nothing is moved: it could not start if everything were free (P204)
           P402 nothing is taken from other projects: it could not start if everything were free (P204)

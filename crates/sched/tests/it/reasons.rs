@@ -232,7 +232,7 @@ fn pods_that_will_not_come_back() {
         script,
         "gang",
         &expect![[r#"
-        P106 3 pods must run together and only 2 are left
+        P106 3 pods must run together, and only 2 are there
     "#]],
     );
 }

@@ -321,7 +321,7 @@ fn what_is_left_of_a_gang_is_stopped_after_a_grace() {
     assert_eq!(w.gpus(), "n1[gang . gang]");
     w.run("wait 100");
     assert_eq!(w.gpus(), "n1[. . .]");
-    expect!["P106 3 pods must run together and only 2 are left\n"].assert_eq(&w.why("gang"));
+    expect!["P106 3 pods must run together, and only 2 are there\n"].assert_eq(&w.why("gang"));
     let text = "gang E105 stopped: 2 of the 3 pods that must run together were left\n";
     assert_eq!(w.stopped(), text.repeat(2));
 }

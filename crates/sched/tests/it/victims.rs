@@ -178,11 +178,11 @@ fn the_cause_says_what_was_lost() {
     "#]].assert_eq(&w.stopped());
     let w = two_equal("wait 720000");
     expect![[r#"
-        y E101 stopped so that b/taker gets its quota: a holds 2 GPUs (quota 0, fair share 1); b holds 0 GPUs (quota 2, fair share 1) and asks for 1; 12 min had passed since its start and no checkpoint was reported
+        y E101 stopped so that b/taker gets its quota: a holds 2 GPUs (quota 0, fair share 1); b holds 0 GPUs (quota 2, fair share 1) and asks for 1; 12 min had passed since its last start and no checkpoint was reported
     "#]].assert_eq(&w.stopped());
     let w = two_equal("wait 36000000");
     expect![[r#"
-        y E101 stopped so that b/taker gets its quota: a holds 2 GPUs (quota 0, fair share 1); b holds 0 GPUs (quota 2, fair share 1) and asks for 1; 10 h had passed since its start and no checkpoint was reported
+        y E101 stopped so that b/taker gets its quota: a holds 2 GPUs (quota 0, fair share 1); b holds 0 GPUs (quota 2, fair share 1) and asks for 1; 10 h had passed since its last start and no checkpoint was reported
     "#]].assert_eq(&w.stopped());
 }
 
@@ -218,8 +218,8 @@ fn so_it_is_where_the_first_had_another_place_before() {
     w.run("submit b/b2 -g 4 --elastic --on n=2; submit b/b1 --on n=1");
     w.run("slow; wait 60000");
     expect![[r#"
-        a1 E101 stopped so that b/b2 gets its quota: a holds 1 GPU (quota 0, fair share 0); b holds 2 GPUs (quota 4, fair share 3) and asks for 1; 1 min had passed since its start and no checkpoint was reported
-        a2 E101 stopped so that b/b2 gets its quota: a holds 1 GPU (quota 0, fair share 0); b holds 2 GPUs (quota 4, fair share 3) and asks for 1; 1 min had passed since its start and no checkpoint was reported
+        a1 E101 stopped so that b/b2 gets its quota: a holds 1 GPU (quota 0, fair share 0); b holds 2 GPUs (quota 4, fair share 3) and asks for 1; 1 min had passed since its last start and no checkpoint was reported
+        a2 E101 stopped so that b/b2 gets its quota: a holds 1 GPU (quota 0, fair share 0); b holds 2 GPUs (quota 4, fair share 3) and asks for 1; 1 min had passed since its last start and no checkpoint was reported
         b2 E104 grown back from 1 to 2 GPUs, within the quota of its project
     "#]].assert_eq(&w.stopped());
 }

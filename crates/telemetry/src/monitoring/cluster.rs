@@ -13,7 +13,7 @@ use prometheus_client::registry::Unit;
 use spec::WorkloadKind;
 use units::{GPU_MILLIS, Instant, Resources};
 use uuid::Uuid;
-use view::{OrgUnit, Phase, PoolShare, View, WorkloadView};
+use view::{OrgUnit, Phase, PodState, PodView, PoolShare, View, WorkloadView};
 
 use super::{Gauges, MetricScope, nodes, number, whole};
 
@@ -263,7 +263,9 @@ impl<'a> Sums<'a> {
             };
             let held = self.by_pool.entry((owner, pool)).or_insert_with(fresh);
             held.allocated += workload.allocated;
-            let kept = workload.pods.iter().filter(|pod| pod.restart_at.is_some());
+            let keeps =
+                |pod: &&PodView| pod.restart_at.is_some() || pod.state == PodState::PlacesKept;
+            let kept = workload.pods.iter().filter(keeps);
             held.kept_gpu_millis +=
                 kept.flat_map(|pod| &pod.gpus).map(|(_, millis)| millis).sum::<u64>();
             held.gpu_memory_bytes += gpu_memory.get(&workload.id).copied().unwrap_or(0);
@@ -308,7 +310,7 @@ impl<'a> Sums<'a> {
             (
                 "gpus_kept",
                 None,
-                "GPUs that pods keep through the pause before they are started again.",
+                "GPUs that pods keep until they are started again, or others of their gang are back.",
                 |held| Some(whole(held.kept_gpu_millis)),
             ),
             (
