@@ -11,10 +11,12 @@ use uuid::Uuid;
 #[derive(Debug, Clone)]
 struct Known {
     pod: Arc<AdoptedPod>,
-    /// True if it is a workload, whose queue is charged.
-    is_charged: bool,
+    /// The workload that it is a pod of, whose queue is charged.
+    workload: Option<Uuid>,
     /// Number of its last run: a late answer about a run is never taken for one of another.
     generation: u32,
+    /// Its place in the order of submissions, since it was first in a workload.
+    seq: Option<u64>,
 }
 
 /// A node of the table.
@@ -32,10 +34,20 @@ struct NodeEntry {
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     is_open: bool,
+    /// True while the first listing is taken over.
+    is_listing: bool,
     pods: BTreeMap<Uuid, Known>,
     nodes: BTreeMap<String, NodeEntry>,
     /// Pods removed in this batch.
     gone: BTreeSet<Uuid>,
+    /// Pods that exist of each workload.
+    workloads: BTreeMap<Uuid, BTreeSet<Uuid>>,
+    /// Workloads that lost their last pod in this batch.
+    ended: BTreeSet<Uuid>,
+    /// Pods of each gang.
+    gangs: BTreeMap<Uuid, BTreeSet<Uuid>>,
+    /// Gangs that got or lost pods.
+    unsettled: BTreeSet<Uuid>,
     /// True if pods lost their workload while they exist.
     has_loose: bool,
 }
@@ -43,7 +55,18 @@ pub struct Table {
 impl Table {
     /// Opens the table: from now on the nodes and pods of the state are those of a feed.
     pub const fn open(&mut self) {
-        self.is_open = true;
+        (self.is_open, self.is_listing) = (true, true);
+    }
+
+    /// Ends the first listing: pods that come from now on are new.
+    pub const fn end_listing(&mut self) {
+        self.is_listing = false;
+    }
+
+    /// True while the first listing is taken over.
+    #[must_use]
+    pub const fn is_listing(&self) -> bool {
+        self.is_listing
     }
 
     /// True if the nodes and pods are those of a feed.
@@ -68,13 +91,22 @@ impl Table {
     pub fn take(&mut self, pod: AdoptedPod) -> Option<Arc<AdoptedPod>> {
         let (uid, pod) = (pod.uid, Arc::new(pod));
         let before = self.pods.get(&uid).cloned();
-        let (is_charged, generation) =
-            before.as_ref().map_or((false, 0), |known| (known.is_charged, known.generation));
+        let (workload, generation, seq) = before
+            .as_ref()
+            .map_or((None, 0, None), |known| (known.workload, known.generation, known.seq));
         self.leave_node(before.as_ref().map(|known| &known.pod));
+        if let Some(gang) = before.as_ref().and_then(|known| known.pod.gang.as_ref())
+            && pod.gang.as_ref() != Some(gang)
+        {
+            self.leave_gang(gang.id, uid);
+        }
+        if let Some(gang) = pod.gang.as_ref().filter(|_| pod.is_ours) {
+            self.gangs.entry(gang.id).or_default().insert(uid);
+        }
         if let Some(node) = pod.node.as_ref().filter(|_| pod.holds()) {
             self.nodes.entry(node.clone()).or_default().pods.insert(uid);
         }
-        self.pods.insert(uid, Known { pod, is_charged, generation });
+        self.pods.insert(uid, Known { pod, workload, generation, seq });
         before.map(|known| known.pod)
     }
 
@@ -82,8 +114,33 @@ impl Table {
     pub fn remove(&mut self, uid: Uuid) -> Option<Arc<AdoptedPod>> {
         let known = self.pods.remove(&uid)?;
         self.leave_node(Some(&known.pod));
+        self.leave_workload(known.workload, uid);
+        if let Some(gang) = &known.pod.gang {
+            self.leave_gang(gang.id, uid);
+        }
         self.gone.insert(uid);
         Some(known.pod)
+    }
+
+    fn leave_gang(&mut self, gang: Uuid, uid: Uuid) {
+        if let Some(pods) = self.gangs.get_mut(&gang) {
+            pods.remove(&uid);
+            if pods.is_empty() {
+                self.gangs.remove(&gang);
+            }
+        }
+        self.unsettled.insert(gang);
+    }
+
+    fn leave_workload(&mut self, workload: Option<Uuid>, uid: Uuid) {
+        let Some(workload) = workload else { return };
+        if let Some(pods) = self.workloads.get_mut(&workload) {
+            pods.remove(&uid);
+            if pods.is_empty() {
+                self.workloads.remove(&workload);
+                self.ended.insert(workload);
+            }
+        }
     }
 
     fn leave_node(&mut self, pod: Option<&Arc<AdoptedPod>>) {
@@ -99,10 +156,13 @@ impl Table {
     /// Ends a batch in which the workloads with these ids were deleted.
     pub fn end_batch<'a>(&mut self, deleted: impl Iterator<Item = &'a Uuid>) {
         self.gone.clear();
-        for uid in deleted {
-            if let Some(known) = self.pods.get_mut(uid).filter(|known| known.is_charged) {
-                known.is_charged = false;
-                self.has_loose = true;
+        self.ended.clear();
+        for workload in deleted {
+            for uid in self.workloads.remove(workload).unwrap_or_default() {
+                if let Some(known) = self.pods.get_mut(&uid) {
+                    known.workload = None;
+                    self.has_loose = true;
+                }
             }
         }
     }
@@ -112,11 +172,51 @@ impl Table {
         std::mem::replace(&mut self.has_loose, false)
     }
 
-    /// Records whether a pod is a workload, whose queue is charged.
-    pub fn set_charged(&mut self, uid: Uuid, is_charged: bool) {
-        if let Some(known) = self.pods.get_mut(&uid) {
-            known.is_charged = is_charged;
-        }
+    /// Records that a pod belongs to a workload, whose queue is charged, with this place in the
+    /// order of submissions.
+    pub fn charge(&mut self, uid: Uuid, workload: Uuid, seq: u64) {
+        let Some(known) = self.pods.get_mut(&uid) else { return };
+        known.seq.get_or_insert(seq);
+        let before = known.workload.replace(workload);
+        self.leave_workload(before.filter(|before| *before != workload), uid);
+        self.workloads.entry(workload).or_default().insert(uid);
+    }
+
+    /// The place of a pod in the order of submissions, since it was first in a workload.
+    #[must_use]
+    pub fn seq(&self, uid: Uuid) -> Option<u64> {
+        self.pods.get(&uid)?.seq
+    }
+
+    /// The pods that exist of a workload.
+    #[must_use]
+    pub fn pods_of(&self, workload: Uuid) -> Vec<Arc<AdoptedPod>> {
+        self.named(self.workloads.get(&workload))
+    }
+
+    /// The pods of a gang.
+    #[must_use]
+    pub fn gang(&self, gang: Uuid) -> Vec<Arc<AdoptedPod>> {
+        self.named(self.gangs.get(&gang))
+    }
+
+    fn named(&self, uids: Option<&BTreeSet<Uuid>>) -> Vec<Arc<AdoptedPod>> {
+        uids.into_iter().flatten().filter_map(|uid| self.get(*uid)).collect()
+    }
+
+    /// Records that a gang got a pod, or may get one that waits.
+    pub fn unsettle(&mut self, gang: Uuid) {
+        self.unsettled.insert(gang);
+    }
+
+    /// Records that the pods of a gang are settled.
+    pub fn settled(&mut self, gang: Uuid) {
+        self.unsettled.remove(&gang);
+    }
+
+    /// The gangs that got or lost pods since they were last taken.
+    pub fn take_unsettled(&mut self) -> BTreeSet<Uuid> {
+        std::mem::take(&mut self.unsettled)
     }
 
     /// Number of the last run of a pod.
@@ -125,11 +225,12 @@ impl Table {
         self.pods.get(&uid).map_or(0, |known| known.generation)
     }
 
-    /// Records that a pod is no workload any more, and the number of its last run.
+    /// Records that a pod belongs to no workload any more, and the number of its last run.
     pub fn release(&mut self, uid: Uuid, generation: u32) {
-        if let Some(known) = self.pods.get_mut(&uid) {
-            (known.is_charged, known.generation) = (false, generation.max(known.generation));
-        }
+        let Some(known) = self.pods.get_mut(&uid) else { return };
+        known.generation = generation.max(known.generation);
+        let workload = known.workload.take();
+        self.leave_workload(workload, uid);
     }
 
     /// All pods that hold amounts on a node.
@@ -138,14 +239,14 @@ impl Table {
         self.nodes.get(node).map(|entry| entry.pods.iter().copied().collect()).unwrap_or_default()
     }
 
-    /// The pods that this server has to place and that are no workloads: those that hold a place
-    /// first.
+    /// The pods that this server has to place and that are in no workload: those that hold a place
+    /// first, then the oldest.
     #[must_use]
     pub fn uncharged(&self) -> Vec<Uuid> {
-        let ours = self.pods.values().filter(|known| known.pod.is_ours && !known.is_charged);
-        let mut all: Vec<_> = ours.map(|known| (!known.pod.holds(), known.pod.uid)).collect();
-        all.sort_unstable();
-        all.into_iter().map(|(_, uid)| uid).collect()
+        let ours = self.pods.values().filter(|known| known.pod.is_ours && known.workload.is_none());
+        let mut all: Vec<_> = ours.map(|known| &known.pod).collect();
+        all.sort_unstable_by_key(|pod| (!pod.holds(), pod.created_at, pod.uid));
+        all.into_iter().map(|pod| pod.uid).collect()
     }
 
     /// The pods among them that hold amounts on a node.
@@ -174,7 +275,7 @@ impl Table {
 
     fn held_on<'a>(&'a self, entry: &'a NodeEntry) -> impl Iterator<Item = &'a AdoptedPod> {
         let pods = entry.pods.iter().filter_map(|uid| self.pods.get(uid));
-        pods.filter(|known| !known.is_charged).map(|known| &*known.pod)
+        pods.filter(|known| known.workload.is_none()).map(|known| &*known.pod)
     }
 
     /// The node for the scheduler: without the amounts that pods hold without a charge, and with as
@@ -207,18 +308,19 @@ impl Table {
         entry.slots.len() - reported + held
     }
 
-    /// True if a change is a row of an adopted pod. Such rows are not written: after a restart the
+    /// True if a change is a row of adopted pods. Such rows are not written: after a restart the
     /// feed reports the pods again.
     #[must_use]
     pub fn is_row_of_one(&self, change: &Change) -> bool {
+        let is_one = |id: &Uuid| self.workloads.contains_key(id) || self.ended.contains(id);
         match change {
-            Change::Workload(row) => self.knows(row.id),
+            Change::Workload(row) => is_one(&row.id),
             Change::WorkloadSpec(id, _)
             | Change::WorkloadState(id, _)
             | Change::WorkloadPast(id, _)
             | Change::WorkloadArchived(id, ..)
-            | Change::WorkloadRestored(id) => self.knows(*id),
-            Change::Pod(row) => self.knows(row.workload_id),
+            | Change::WorkloadRestored(id) => is_one(id),
+            Change::Pod(row) => is_one(&row.workload_id),
             _ => false,
         }
     }

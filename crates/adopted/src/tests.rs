@@ -1,10 +1,10 @@
 //! Tests of the table, the project of a pod, and its workload.
 
-use spec::{AdoptedPhase, AdoptedPod, GpuRequest, NodeGpu, NodeSpec, Place};
+use spec::{AdoptedGang, AdoptedPhase, AdoptedPod, GpuRequest, NodeGpu, NodeSpec, Place};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::{Table, differs, project_of, slot_name, workload_of};
+use crate::{Table, differs, gang_of, project_of, slot_name, workload_of};
 
 fn pod(namespace: &str, name: &str) -> AdoptedPod {
     AdoptedPod {
@@ -21,10 +21,13 @@ fn pod(namespace: &str, name: &str) -> AdoptedPod {
         place: Place::default(),
         priority_class: String::new(),
         preemptible: None,
+        gang: None,
         gates: Vec::new(),
         hold: None,
         node: None,
+        protected: None,
         phase: AdoptedPhase::Pending,
+        started_at: None,
         deleting: false,
         grace_ms: 30_000,
     }
@@ -84,14 +87,14 @@ fn what_is_held_without_a_charge_is_not_left_for_others() {
     assert_eq!((left.cpu_millis, left.memory_bytes, left.pods_max), (7000, 7 << 30, Some(10)));
     assert_eq!((left.gpus.len(), table.unusable("n1")), (4, 1));
     assert_eq!(table.uncharged_on("n1"), [bound.uid]);
-    table.set_charged(bound.uid, true);
+    table.charge(bound.uid, bound.uid, 1);
     assert_eq!((table.net("n1").unwrap().cpu_millis, table.unusable("n1")), (8000, 0));
     // A device plugin that restarts reports no GPU: the numbers of the others stay.
     table.take_node(node(0));
     let left = table.net("n1").unwrap();
     assert_eq!((left.gpus.len(), table.unusable("n1")), (4, 4));
     assert_eq!(left.gpus, node(4).gpus, "with the memory that they had");
-    table.set_charged(bound.uid, false);
+    table.release(bound.uid, 1);
     let over = AdoptedPod { phase: AdoptedPhase::Failed, ..bound.clone() };
     table.take(over);
     assert_eq!(table.net("n1").unwrap().cpu_millis, 8000);
@@ -108,7 +111,7 @@ fn a_workload_that_was_deleted_while_its_pod_exists_is_loose_once() {
     let one = pod("team-a", "a");
     table.take(one.clone());
     assert_eq!(table.uncharged(), [one.uid]);
-    table.set_charged(one.uid, true);
+    table.charge(one.uid, one.uid, 1);
     assert!(table.uncharged().is_empty());
     table.end_batch([&one.uid].into_iter());
     assert_eq!((table.take_loose(), table.take_loose()), (true, false));
@@ -126,4 +129,48 @@ fn a_pod_is_a_workload_that_ends_with_it() {
     let now = AdoptedPod { node: Some("n1".into()), deleting: true, ..pod("team-a", "x") };
     assert!(!differs(&pod("team-a", "x"), &now));
     assert!(differs(&pod("team-a", "x"), &AdoptedPod { gpus: 2, ..now }));
+}
+
+#[test]
+fn a_gang_has_a_set_for_each_kind_of_pod_and_waits_for_those_that_are_missing() {
+    let gang = |at: u32, gpus| {
+        let gang = AdoptedGang { id: Uuid::nil(), name: "job.train".into(), pods_min: 4 };
+        let mut place = Place::default();
+        place.labels.insert("batch.kubernetes.io/job-completion-index".into(), at.to_string());
+        AdoptedPod { gang: Some(gang), gpus, place, ..pod("team-a", &format!("train-{at}")) }
+    };
+    let pods = [gang(0, 0), gang(1, 2), gang(2, 2), gang(3, 0)];
+    let all: Vec<_> = pods.iter().collect();
+    let (spec, numbers) = gang_of(&all, 4).unwrap();
+    let sets = |spec: &spec::WorkloadSpec| -> Vec<_> {
+        spec.sets().map(|set| (set.pods, set.pods_min, set.pod.gpu)).collect()
+    };
+    let whole = |gpus| GpuRequest::Whole(gpus);
+    assert_eq!(spec.name, "team-a.job.train");
+    assert_eq!(sets(&spec), [(2, 2, whole(0)), (2, 2, whole(2))]);
+    assert_eq!(numbers, [0, 2, 3, 1]);
+    let (spec, numbers) = gang_of(&all[..2], 4).unwrap();
+    assert_eq!(sets(&spec), [(3, 3, whole(0)), (1, 1, whole(2))]);
+    assert_eq!(numbers, [0, 3]);
+    assert_eq!(gang_of(&[], 4), None);
+}
+
+#[test]
+fn rows_of_a_gang_are_not_written_and_its_pods_keep_their_order() {
+    let mut table = Table::default();
+    table.open();
+    let (one, two, gang) = (pod("team-a", "a"), pod("team-a", "b"), Uuid::from_u128(7));
+    for pod in [&one, &two] {
+        table.take(pod.clone());
+        table.charge(pod.uid, gang, 5);
+    }
+    let row = records::Change::WorkloadRestored(gang);
+    assert!(table.is_row_of_one(&row));
+    assert_eq!(table.pods_of(gang).len(), 2);
+    table.release(one.uid, 1);
+    table.remove(two.uid);
+    assert!(table.is_row_of_one(&row), "until the batch ends");
+    table.end_batch(std::iter::empty());
+    assert!(!table.is_row_of_one(&row));
+    assert_eq!((table.seq(one.uid), table.seq(two.uid)), (Some(5), None));
 }

@@ -60,7 +60,8 @@ async fn bind(feed: &dyn PodFeed, (run, node): (RunKey, &str), open: &Gate) -> O
     }
 }
 
-/// Evicts a pod. It holds its place until it is gone, so this does not give up.
+/// Evicts a pod. It holds its place until it is gone, so this gives up only if the cluster refuses:
+/// then the feed reports the pod as protected, and others are chosen.
 async fn evict(feed: &dyn PodFeed, run: RunKey, open: &Gate) {
     let mut wait_ms = RETRY_MS;
     loop {
@@ -69,10 +70,11 @@ async fn evict(feed: &dyn PodFeed, run: RunKey, open: &Gate) {
         }
         let why = match feed.evict(run.pod).await {
             FeedOutcome::Done | FeedOutcome::Gone => return,
-            FeedOutcome::Conflict(why)
-            | FeedOutcome::Refused(why)
-            | FeedOutcome::Later(why)
-            | FeedOutcome::Unknown(why) => why,
+            FeedOutcome::Refused(why) => {
+                tracing::warn!(pod = %run.pod, "the pod is not evicted: {why}");
+                return;
+            }
+            FeedOutcome::Conflict(why) | FeedOutcome::Later(why) | FeedOutcome::Unknown(why) => why,
         };
         tracing::warn!(pod = %run.pod, wait_ms, "the pod is not evicted; trying again: {why}");
         wait(&mut wait_ms).await;

@@ -1,7 +1,7 @@
 //! The feed of nodes and pods, and the operations on pods.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,11 +20,14 @@ use crate::reports::Reports;
 const LISTING_WAIT: Duration = Duration::from_secs(60);
 /// Bindings in flight.
 const BINDS_MAX: usize = 64;
+/// Time for which a pod counts as protected after its eviction was refused.
+const PROTECTED_FOR: Duration = Duration::from_secs(30);
 /// Tries of a binding whose answer is lost.
 const BIND_TRIES: u32 = 3;
 
 /// The feed of a cluster.
 pub(crate) struct Feed {
+    own: Weak<Self>,
     client: Client,
     schedulers: Vec<String>,
     newest: Mutex<Newest>,
@@ -38,7 +41,8 @@ pub(crate) struct Feed {
 impl Feed {
     /// A feed that follows the cluster from now on.
     pub(crate) fn start(client: Client, schedulers: Vec<String>) -> Arc<Self> {
-        let feed = Arc::new(Self {
+        let feed = Arc::new_cyclic(|own: &Weak<Self>| Self {
+            own: own.clone(),
             client: client.clone(),
             schedulers,
             newest: Mutex::default(),
@@ -122,6 +126,20 @@ impl Feed {
 
     fn seen(&self, uid: Uuid) -> Option<Seen> {
         self.newest().pod(uid).cloned()
+    }
+
+    /// Reports a pod as protected for a while.
+    fn protect(&self, uid: Uuid, why: String) {
+        self.newest().protect(uid, Some(why));
+        self.changed.notify_waiters();
+        let own = self.own.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(PROTECTED_FOR).await;
+            if let Some(feed) = own.upgrade() {
+                feed.newest().protect(uid, None);
+                feed.changed.notify_waiters();
+            }
+        });
     }
 
     /// The node of a pod, as the API server has it now: `None` if the pod is gone.
@@ -214,10 +232,18 @@ impl PodFeed for Feed {
                 Err(error) => return FeedOutcome::Later(error.to_string()),
             }
         }
-        match self.client.evict(&reference, &DeleteOptions::default()).await {
+        let outcome = match self.client.evict(&reference, &DeleteOptions::default()).await {
             Ok(()) => FeedOutcome::Done,
+            // No disruption budget allows it now.
+            Err(error) if error.reason() == Some(&Reason::TooManyRequests) => {
+                FeedOutcome::Refused(error.to_string())
+            }
             Err(error) => refused(&error),
+        };
+        if let FeedOutcome::Refused(why) = &outcome {
+            self.protect(uid, why.clone());
         }
+        outcome
     }
 
     fn report(&self, uid: Uuid, report: PlacementReport) {

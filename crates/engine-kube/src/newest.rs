@@ -60,6 +60,16 @@ impl Newest {
         }
     }
 
+    /// Notes that the cluster refuses to evict a pod, for this reason; or that it may be asked again.
+    pub(crate) fn protect(&mut self, uid: Uuid, why: Option<String>) {
+        if let Some(seen) = self.pods.get_mut(&uid)
+            && seen.pod.protected != why
+        {
+            seen.pod.protected = why;
+            self.changed.insert(Key::Pod(uid));
+        }
+    }
+
     /// Everything; the next changes are those after it.
     pub(crate) fn all(&mut self) -> FeedListing {
         self.changed.clear();
@@ -143,8 +153,9 @@ impl Newest {
 
     /// Takes a pod. Only those that this server has to place, or that hold amounts, are kept.
     pub(crate) fn take_pod(&mut self, pod: &Pod, schedulers: &[String]) {
-        let own = adopted_pod(pod, schedulers);
+        let mut own = adopted_pod(pod, schedulers);
         let uid = own.uid;
+        own.protected = self.pods.get(&uid).and_then(|seen| seen.pod.protected.clone());
         self.pod_is_there(uid);
         if !own.is_ours && !own.holds() {
             return self.pod_gone(uid);

@@ -3,7 +3,10 @@
 
 use kube_api::types::{Pod, PodSpec, Toleration};
 use model::{Effect, Operator, Requirement};
-use spec::{AdoptedPhase, AdoptedPod, CPU_MILLIS_MAX, DEVICES_MAX, Hold, MEMORY_BYTES_MAX, Place};
+use spec::{
+    AdoptedGang, AdoptedPhase, AdoptedPod, CPU_MILLIS_MAX, DEVICES_MAX, Hold, MEMORY_BYTES_MAX,
+    Place, Priority,
+};
 use units::Instant;
 use uuid::Uuid;
 
@@ -17,6 +20,13 @@ const PROJECT_LABELS: [&str; 4] =
 const PRIORITY: &str = "elastane.dev/priority";
 /// Label or annotation that is `true` for a pod that may be evicted for others.
 const PREEMPTIBLE: &str = "elastane.dev/preemptible";
+/// Annotations and labels with the number of pods that start together, the first one that it has.
+const MIN_MEMBERS: [&str; 2] = ["elastane.dev/min-members", "kai.scheduler/batch-min-member"];
+/// Label or annotation with the name of the pods that start together; without it, those of an owner
+/// do.
+const GROUP: &str = "elastane.dev/group";
+/// Maximum number of pods that start together.
+const MEMBERS_MAX: u32 = 10_000;
 /// Volumes that need nothing of a node.
 const VOLUMES: [&str; 6] =
     ["configMap", "secret", "emptyDir", "projected", "hostPath", "downwardAPI"];
@@ -47,6 +57,12 @@ pub(crate) fn adopted_pod(pod: &Pod, schedulers: &[String]) -> AdoptedPod {
             why: format!("is `{other}`; write true or false"),
         }),
     };
+    let gang = gang_of(pod);
+    let priority = said(PRIORITY);
+    let unknown = priority.as_ref().and_then(|name| Priority::named(name).err());
+    let unknown = unknown.map(|why| Hold { field: format!("metadata: {PRIORITY}"), why });
+    let faults = [preemptible.as_ref().err().cloned(), gang.as_ref().err().cloned(), unknown];
+    let fault = || faults.into_iter().flatten().next().or_else(|| hold_of(spec));
     let grace_s = spec.termination_grace_period_seconds.unwrap_or(GRACE_S);
     AdoptedPod {
         uid: uid_of(pod),
@@ -60,20 +76,53 @@ pub(crate) fn adopted_pod(pod: &Pod, schedulers: &[String]) -> AdoptedPod {
         cpu_millis: requests.cpu_millis,
         memory_bytes: requests.memory_bytes,
         place: if is_ours { place_of(pod) } else { Place::default() },
-        priority_class: said(PRIORITY).unwrap_or_else(|| spec.priority_class_name.clone()),
-        preemptible: preemptible.clone().ok().flatten(),
+        priority_class: priority.unwrap_or_else(|| spec.priority_class_name.clone()),
+        preemptible: preemptible.ok().flatten(),
+        gang: gang.ok().flatten().filter(|_| is_ours),
         gates: spec.scheduling_gates.iter().map(|gate| gate.name.clone()).collect(),
-        hold: is_ours.then(|| preemptible.err().or_else(|| hold_of(spec))).flatten(),
+        hold: is_ours.then(fault).flatten(),
         node: Some(spec.node_name.clone()).filter(|name| !name.is_empty()),
+        protected: None,
         phase: match status.phase.as_str() {
             "Running" => AdoptedPhase::Running,
             "Succeeded" => AdoptedPhase::Succeeded,
             "Failed" => AdoptedPhase::Failed,
             _ => AdoptedPhase::Pending,
         },
+        started_at: status.start_time.as_deref().map(|at| instant(Some(at))),
         deleting: meta.deletion_timestamp.is_some(),
         grace_ms: u64::try_from(grace_s).unwrap_or_default().saturating_mul(1000),
     }
+}
+
+/// The pods that a pod starts together with, if it names a number of more than one.
+fn gang_of(pod: &Pod) -> Result<Option<AdoptedGang>, Hold> {
+    let meta = &pod.metadata;
+    let said = |key: &str| meta.annotations.get(key).or_else(|| meta.labels.get(key));
+    let mut keys = MIN_MEMBERS.iter();
+    let Some((key, text)) = keys.find_map(|key| Some((*key, said(key)?))) else { return Ok(None) };
+    let hold = |why: String| Hold { field: format!("metadata: {key}"), why };
+    let pods_min = match text.parse::<u32>() {
+        Ok(pods_min) if (1..=MEMBERS_MAX).contains(&pods_min) => pods_min,
+        _ => return Err(hold(format!("is `{text}`; write a number from 1 to {MEMBERS_MAX}"))),
+    };
+    if pods_min == 1 {
+        return Ok(None);
+    }
+    let owner = meta.owner_references.iter().find(|owner| owner.controller);
+    let (of, name) = match (said(GROUP), owner) {
+        (Some(group), _) => (format!("group/{group}"), format!("group.{group}")),
+        (None, Some(owner)) => {
+            (owner.uid.clone(), format!("{}.{}", owner.kind.to_lowercase(), owner.name))
+        }
+        (None, None) => {
+            let why =
+                format!("is {pods_min}, and the pod has no controller: name its group in {GROUP}");
+            return Err(hold(why));
+        }
+    };
+    let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{}/{of}", meta.namespace).as_bytes());
+    Ok(Some(AdoptedGang { id, name, pods_min }))
 }
 
 /// A time of the API server; 1970 without one.

@@ -16,14 +16,42 @@ use crate::newest::Seen;
 
 /// Time between two writes: 20 a second.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Reasons to wait for which another node would help. Autoscalers buy nodes for their word.
-const NODE_HELPS: [&str; 10] =
-    ["P101", "P102", "P103", "P104", "P105", "P107", "P109", "P110", "P111", "P112"];
-
 /// Code of pods that no project is charged for.
 const NO_PROJECT: &str = "P310";
 /// Code of pods with a field that is not supported.
 const NOT_SUPPORTED: &str = "P311";
+/// The word of the condition for each code. Autoscalers buy nodes for `Unschedulable`, so only
+/// reasons for which another node would help have it.
+pub(crate) const WORDS: [(&str, &str); 28] = [
+    ("P101", "Unschedulable"),
+    ("P102", "Unschedulable"),
+    ("P103", "Unschedulable"),
+    ("P104", "Unschedulable"),
+    ("P105", "Unschedulable"),
+    ("P106", "WaitingForRoom"),
+    ("P107", "Unschedulable"),
+    ("P108", "WaitingForRoom"),
+    ("P109", "Unschedulable"),
+    ("P110", "Unschedulable"),
+    ("P111", "Unschedulable"),
+    ("P112", "Unschedulable"),
+    ("P201", "WaitingForQuota"),
+    ("P202", "WaitingForQuota"),
+    ("P203", "WaitingForQuota"),
+    ("P204", "WaitingForQuota"),
+    ("P205", "WaitingForQuota"),
+    ("P301", "WaitingForRoom"),
+    ("P302", "WaitingForRoom"),
+    ("P303", "WaitingForRoom"),
+    ("P304", "WaitingForRoom"),
+    ("P305", "SchedulingGated"),
+    ("P306", "WaitingForRoom"),
+    ("P307", "NotConsidered"),
+    ("P308", "NotConsidered"),
+    ("P309", "WaitingForRoom"),
+    (NO_PROJECT, "NoProject"),
+    (NOT_SUPPORTED, "FieldNotSupported"),
+];
 /// Wait after a condition that could not be written.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -122,12 +150,5 @@ fn is_same(before: &PlacementReport, now: &PlacementReport) -> bool {
 
 /// The reason of the condition for a code.
 fn word_of(code: &str) -> &'static str {
-    match code {
-        code if NODE_HELPS.contains(&code) => "Unschedulable",
-        "P305" => "SchedulingGated",
-        NO_PROJECT => "NoProject",
-        NOT_SUPPORTED => "FieldNotSupported",
-        code if code.starts_with("P2") => "WaitingForQuota",
-        _ => "WaitingForRoom",
-    }
+    WORDS.iter().find(|(known, _)| *known == code).map_or("Waiting", |(_, word)| *word)
 }

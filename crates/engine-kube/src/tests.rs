@@ -7,6 +7,7 @@ use spec::{AdoptedPhase, AdoptedPod, FeedChange};
 use crate::newest::Newest;
 use crate::node::node_spec;
 use crate::pod::adopted_pod;
+use crate::reports::WORDS;
 use crate::requests::requests_of;
 
 fn pod(spec: &Value) -> Pod {
@@ -151,4 +152,70 @@ fn only_the_newest_state_is_kept_and_a_listing_ends_what_it_lacks() {
     assert_eq!(newest.take_changes(), [], "a listing that has not ended ends nothing");
     newest.end_pods();
     assert_eq!(newest.take_changes(), [FeedChange::PodGone(last.uid)]);
+}
+
+#[test]
+fn each_code_of_a_waiting_workload_has_a_word() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/codes");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    // P4 are the results of searches for a place, which explain a reason.
+    let mut codes: Vec<_> = files
+        .filter_map(|name| Some(name.to_str()?.strip_suffix(".md")?.to_owned()))
+        .filter(|code| code.starts_with('P') && !code.starts_with("P4"))
+        .collect();
+    codes.sort();
+    assert_eq!(codes, WORDS.map(|(code, _)| code));
+}
+
+/// A pod of a Job with these annotations.
+fn annotated(annotations: &Value, owned: bool) -> AdoptedPod {
+    let mut pod = pod(&json!({"schedulerName": "elastane"}));
+    pod.metadata.annotations = serde_json::from_value(annotations.clone()).unwrap();
+    let owner = json!({"kind": "Job", "name": "train", "uid": "j-1", "controller": true});
+    let owners = if owned { json!([owner]) } else { json!([]) };
+    pod.metadata.owner_references = serde_json::from_value(owners).unwrap();
+    adopted_pod(&pod, &["elastane".to_owned()])
+}
+
+#[test]
+fn pods_of_one_owner_or_one_group_start_together() {
+    let gang = |of: Value, owned| annotated(&of, owned).gang.unwrap();
+    let of_job = gang(json!({"elastane.dev/min-members": "4"}), true);
+    assert_eq!((of_job.name.as_str(), of_job.pods_min), ("job.train", 4));
+    assert_eq!(of_job.id, gang(json!({"kai.scheduler/batch-min-member": "4"}), true).id);
+    let group = json!({"elastane.dev/min-members": "2", "elastane.dev/group": "g"});
+    let of_group = gang(group.clone(), false);
+    assert_eq!((of_group.name.as_str(), of_group.id), ("group.g", gang(group, true).id));
+    assert_eq!(annotated(&json!({"elastane.dev/min-members": "1"}), true).gang, None);
+    for (text, owned, why) in [
+        ("four", true, "is `four`; write a number from 1 to 10000"),
+        ("0", true, "is `0`; write a number from 1 to 10000"),
+        ("10001", true, "is `10001`; write a number from 1 to 10000"),
+        ("2", false, "is 2, and the pod has no controller: name its group in elastane.dev/group"),
+    ] {
+        let hold = annotated(&json!({"elastane.dev/min-members": text}), owned).hold.unwrap();
+        assert_eq!(
+            (hold.field.as_str(), hold.why.as_str()),
+            ("metadata: elastane.dev/min-members", why)
+        );
+    }
+    let hold = annotated(&json!({"elastane.dev/priority": "urgent"}), true).hold.unwrap();
+    assert!(hold.why.starts_with("`urgent` is not a priority class; allowed are"), "{}", hold.why);
+}
+
+#[test]
+fn a_refused_eviction_is_reported_until_the_pod_may_be_asked_again() {
+    let ours = ["elastane".to_owned()];
+    let bound = pod(&json!({"schedulerName": "elastane", "nodeName": "n1"}));
+    let mut newest = Newest::default();
+    newest.take_pod(&bound, &ours);
+    let uid = newest.all().pods[0].uid;
+    newest.protect(uid, Some("a budget".to_owned()));
+    newest.take_pod(&bound, &ours);
+    let [FeedChange::Pod(pod)] = &*newest.take_changes() else { panic!("one change") };
+    assert_eq!(pod.protected.as_deref(), Some("a budget"));
+    newest.protect(uid, None);
+    assert_eq!(newest.take_changes().len(), 1);
+    newest.protect(uid, None);
+    assert_eq!(newest.take_changes(), []);
 }

@@ -90,6 +90,7 @@ impl State {
     /// Executes the tasks that are due.
     pub fn elapse(&mut self) {
         self.settle_loose();
+        self.settle_gangs();
         self.restart_due();
         self.search_ports_due();
         self.enforce_limits();

@@ -37,14 +37,24 @@ pub struct AdoptedPod {
     pub priority_class: String,
     /// True if it may be evicted for others; `None` if its priority class decides.
     pub preemptible: Option<bool>,
+    /// Pods that it starts together with; `None` if it starts by itself.
+    #[serde(default)]
+    pub gang: Option<AdoptedGang>,
     /// Gates that keep it from being placed.
     pub gates: Vec<String>,
     /// Part of its specification that is not supported: it is not placed.
     pub hold: Option<Hold>,
     /// Node that it is bound to.
     pub node: Option<String>,
+    /// Reason for which its cluster refuses to evict it now; `None` if it was not asked, or not for
+    /// a while.
+    #[serde(default)]
+    pub protected: Option<String>,
     /// Its state.
     pub phase: AdoptedPhase,
+    /// Start of its containers, as far as it is known.
+    #[serde(default)]
+    pub started_at: Option<Instant>,
     /// True if its deletion has begun.
     pub deleting: bool,
     /// Time between the request to end and the kill, milliseconds.
@@ -63,6 +73,17 @@ impl AdoptedPod {
     pub const fn holds(&self) -> bool {
         self.node.is_some() && !self.phase.is_over()
     }
+}
+
+/// Adopted pods that start together, or not at all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdoptedGang {
+    /// Id of the gang, the same in each of its pods.
+    pub id: Uuid,
+    /// Kind and name of its owner, such as `job.train`.
+    pub name: String,
+    /// Number of pods that start together.
+    pub pods_min: u32,
 }
 
 /// A part of the specification of a pod that is not supported.

@@ -34,7 +34,8 @@ pub mod words;
 mod workload;
 
 pub use adopted::{
-    AdoptedPhase, AdoptedPod, FeedChange, FeedListing, FeedOutcome, FeedVerb, Hold, PlacementReport,
+    AdoptedGang, AdoptedPhase, AdoptedPod, FeedChange, FeedListing, FeedOutcome, FeedVerb, Hold,
+    PlacementReport,
 };
 pub use check::{
     CPU_MILLIS_MAX, DEVICES_MAX, GROUPS_MAX, MEMORY_BYTES_MAX, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX,

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
-use kube_api::testing::{ADMIN, Cluster, Namespace};
+use kube_api::testing::{ADMIN, Budget, Cluster, Namespace};
 use kube_api::types::{Node, Pod};
 use kube_api::{Client, DeleteOptions, ObjectRef, Query};
 use serde_json::json;
@@ -35,9 +35,13 @@ impl Kube {
     }
 
     fn pod(&self, namespace: &str, name: &str, more: &serde_json::Value) {
+        self.pod_with(namespace, &json!({"name": name}), more);
+    }
+
+    fn pod_with(&self, namespace: &str, meta: &serde_json::Value, more: &serde_json::Value) {
         let requests = json!({"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"});
         let mut manifest = json!({
-            "metadata": {"name": name},
+            "metadata": meta,
             "spec": {
                 "schedulerName": "elastane",
                 "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}],
@@ -182,4 +186,46 @@ fn refused_with_the_owner(sandbox: &Sandbox) {
     assert!(refused.text.contains("come with a later part"), "{}", refused.text);
     let refused = sandbox.shell("elastane node cordon n1");
     assert!(refused.text.contains("kubectl cordon"), "{}", refused.text);
+}
+
+#[test]
+fn a_gang_is_bound_whole_and_a_budget_leaves_another_victim() {
+    let Some((_cluster, kube, sandbox, _)) = begin() else { return };
+    // The first project borrows two nodes, and a budget protects all of its pods but one.
+    for number in 0..12 {
+        let labels = json!({"guarded": if number == 5 { "no" } else { "yes" }});
+        let meta = json!({"name": format!("a{number:02}"), "labels": labels});
+        kube.pod_with("team-a", &meta, &json!({}));
+    }
+    let budget = json!({
+        "metadata": {"name": "all-but-one"},
+        "spec": {"minAvailable": "100%", "selector": {"matchLabels": {"guarded": "yes"}}},
+    });
+    kube.runtime.block_on(kube.client.create::<Budget>("team-a", &budget)).unwrap();
+    assert!(wait_until(|| kube.bound("team-a") == 12), "{}", sandbox.server_text());
+    kube.play_kubelets("team-a");
+
+    let group = json!({"elastane.dev/min-members": "9", "elastane.dev/group": "train"});
+    let member = |number: usize| {
+        let meta = json!({"name": format!("t-{number}"), "annotations": group});
+        kube.pod_with("team-b", &meta, &json!({}));
+    };
+    (0..8).for_each(member);
+    let missing = || kube.why("team-b", "t-7").is_some_and(|(_, why)| why.contains("only 8 are"));
+    assert!(wait_until(missing), "{}", sandbox.server_text());
+    assert_eq!(kube.bound("team-b"), 0);
+    member(8);
+    let marked = || {
+        let pods = kube.pods("team-a").into_iter();
+        let marked = pods.filter(|pod| pod.metadata.deletion_timestamp.is_some());
+        marked.map(|pod| pod.metadata.name).collect::<Vec<_>>()
+    };
+    assert!(wait_until(|| marked() == ["a05"]), "{}", sandbox.server_text());
+    assert_eq!(kube.bound("team-b"), 0, "its room is not free before the victim is gone");
+    kube.play_kubelets("team-a");
+    assert!(wait_until(|| kube.bound("team-b") == 9), "{}", sandbox.server_text());
+    let listed = sandbox.shell("runai list -p team-b").text;
+    assert!(listed.contains("team-b.group.train"), "{listed}");
+    let told = sandbox.shell("runai training describe team-a.a11 -p team-a").text;
+    assert!(kube.pods("team-a").len() == 11, "{told}");
 }

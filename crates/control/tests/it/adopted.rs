@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use engine::{Error, FEED_CHANGES_MAX, PodFeed};
 use spec::{
-    AdoptedPhase, AdoptedPod, FeedChange, FeedListing, FeedOutcome, Hold, NodeSpec, Place,
-    PlacementReport,
+    AdoptedGang, AdoptedPhase, AdoptedPod, FeedChange, FeedListing, FeedOutcome, Hold, NodeSpec,
+    Place, PlacementReport,
 };
 use tokio::sync::Notify;
 use units::Instant;
@@ -25,6 +25,8 @@ struct Cluster {
     verbs: Vec<String>,
     /// Bindings that fail before one is carried out.
     binds_failing: u32,
+    /// Name of the pod that a disruption budget protects.
+    protected: Option<String>,
 }
 
 /// A cluster in memory whose pods run as soon as they are bound.
@@ -127,6 +129,11 @@ impl PodFeed for FakeFeed {
     async fn evict(&self, uid: Uuid) -> FeedOutcome {
         self.with(|c| {
             let Some(pod) = c.pods.get_mut(&uid) else { return FeedOutcome::Gone };
+            if c.protected.as_ref() == Some(&pod.name) {
+                pod.protected = Some("a budget".to_owned());
+                c.changes.push_back(FeedChange::Pod(Box::new(pod.clone())));
+                return FeedOutcome::Refused("a budget".to_owned());
+            }
             pod.deleting = true;
             c.verbs.push(format!("evict {}", pod.name));
             c.changes.push_back(FeedChange::Pod(Box::new(pod.clone())));
@@ -158,13 +165,23 @@ fn pod(namespace: &str, name: &str) -> AdoptedPod {
         place: Place::default(),
         priority_class: String::new(),
         preemptible: None,
+        gang: None,
         gates: Vec::new(),
         hold: None,
         node: None,
+        protected: None,
         phase: AdoptedPhase::Pending,
+        started_at: None,
         deleting: false,
         grace_ms: 30_000,
     }
+}
+
+/// A pod of a gang of this many.
+fn of_gang(name: &str, pods_min: u32) -> AdoptedPod {
+    let id = Uuid::from_u128(9);
+    let gang = AdoptedGang { id, name: "job.train".to_owned(), pods_min };
+    AdoptedPod { gang: Some(gang), ..pod("team-a", name) }
 }
 
 /// A pod of others on a node.
@@ -324,4 +341,172 @@ async fn what_only_the_owner_can_do_is_refused_with_the_command_for_it() {
     let refused = world.handle.suspend("alice", id).await.unwrap_err().to_string();
     assert!(refused.contains("pod team-a/a1 of Kubernetes"), "{refused}");
     assert_eq!(feed.verbs().len(), 1);
+}
+
+/// Names of pods in the operations that begin with a word, in order.
+fn names(feed: &FakeFeed, verb: &str) -> Vec<String> {
+    let verbs = feed.verbs().into_iter();
+    let named = verbs.filter_map(|of| Some(of.strip_prefix(verb)?.split(' ').nth(1)?.to_owned()));
+    named.collect()
+}
+
+#[tokio::test]
+async fn a_gang_waits_for_its_pods_and_for_room_and_is_bound_whole() {
+    let (world, feed) = world(3, &[3]).await;
+    feed.put(pod("team-a", "single"));
+    world.phase("team-a.single", Phase::Running).await;
+    feed.put(of_gang("t-0", 3));
+    feed.put(of_gang("t-1", 3));
+    world.waits_for("team-a.job.train", "P106").await;
+    let why = &world.why("team-a.job.train")[0].message;
+    assert_eq!(&**why, "3 pods must run together, and only 2 are there");
+    feed.put(of_gang("t-2", 3));
+    let some_fit = |_: &view::View| {
+        let why = world.why("team-a.job.train");
+        why.iter().any(|why| why.message.contains("3 pods must start together; 2 fit"))
+    };
+    world.until("room for two", some_fit).await;
+    assert_eq!(names(&feed, "bind"), ["single"]);
+    feed.change("single", |pod| pod.phase = AdoptedPhase::Succeeded);
+    world.phase("team-a.job.train", Phase::Running).await;
+    assert_eq!(names(&feed, "bind"), ["single", "t-0", "t-1", "t-2"]);
+    let told = names(&feed, "report");
+    assert!(["t-0", "t-1", "t-2"].iter().all(|name| told.iter().any(|of| of.starts_with(name))));
+    // A pod above the number starts by itself.
+    feed.put(of_gang("t-3", 3));
+    world.waits_for("team-a.t-3", "P102").await;
+}
+
+#[tokio::test]
+async fn an_evicted_gang_goes_as_a_whole_and_its_next_pods_are_a_gang_again() {
+    let (world, feed) = world(2, &[1, 1]).await;
+    for name in ["t-0", "t-1"] {
+        feed.put(of_gang(name, 2));
+    }
+    world.phase("team-a.job.train", Phase::Running).await;
+    feed.put(pod("team-b", "b1"));
+    world.until("both evicted", |_| names(&feed, "evict").len() == 2).await;
+    // The Job makes the next pods before the others are gone.
+    for name in ["u-0", "u-1"] {
+        feed.put(of_gang(name, 2));
+    }
+    let two = |view: &view::View| {
+        view.workloads.values().filter(|w| w.spec.name == "team-a.job.train").count() == 2
+    };
+    world.until("the next gang", two).await;
+    feed.delete("t-0");
+    feed.delete("t-1");
+    world.phase("team-b.b1", Phase::Running).await;
+    world.until("one gang", |view| view.workloads.len() == 2).await;
+    feed.change("b1", |pod| pod.phase = AdoptedPhase::Succeeded);
+    world.phase("team-a.job.train", Phase::Running).await;
+    assert_eq!(names(&feed, "bind"), ["t-0", "t-1", "b1", "u-0", "u-1"]);
+}
+
+#[tokio::test]
+async fn a_pod_in_place_of_one_that_failed_takes_its_number() {
+    let (world, feed) = world(3, &[3]).await;
+    for name in ["t-0", "t-1"] {
+        feed.put(of_gang(name, 2));
+    }
+    world.phase("team-a.job.train", Phase::Running).await;
+    feed.change("t-0", |pod| pod.phase = AdoptedPhase::Failed);
+    feed.put(of_gang("t-2", 2));
+    world.until("bound", |_| names(&feed, "bind").len() == 3).await;
+    let gang = world.phase("team-a.job.train", Phase::Running).await;
+    let pods: Vec<_> = gang.pods.iter().map(|pod| pod.name.as_str()).collect();
+    assert_eq!(pods, ["t-2", "t-1"]);
+    // One that is being deleted keeps its number until it is gone.
+    feed.change("t-1", |pod| pod.deleting = true);
+    feed.put(of_gang("t-3", 2));
+    world.decided().await;
+    assert_eq!(names(&feed, "bind").len(), 3);
+    feed.delete("t-1");
+    world.until("bound", |_| names(&feed, "bind").len() == 4).await;
+    assert_eq!((names(&feed, "evict").len(), world.handle.view().workloads.len()), (0, 1));
+    feed.change("t-2", |pod| pod.phase = AdoptedPhase::Succeeded);
+    feed.change("t-3", |pod| pod.phase = AdoptedPhase::Succeeded);
+    world.phase("team-a.job.train", Phase::Completed).await;
+}
+
+#[tokio::test]
+async fn a_restart_finds_a_gang_where_it_runs() {
+    let (mut world, feed) = world(3, &[3]).await;
+    for name in ["t-0", "t-1", "t-2"] {
+        feed.put(of_gang(name, 3));
+    }
+    world.phase("team-a.job.train", Phase::Running).await;
+    feed.delete("t-0");
+    world
+        .until("left", |view| view.workloads.values().any(|w| w.allocated.gpu_millis == 2000))
+        .await;
+    let before = feed.verbs();
+    world.restart().await;
+    let gang = world.phase("team-a.job.train", Phase::Running).await;
+    assert_eq!((gang.pods.len(), gang.allocated.gpu_millis), (2, 2000));
+    feed.put(pod("team-a", "single"));
+    world.phase("team-a.single", Phase::Running).await;
+    let after = feed.verbs();
+    assert_eq!(after[before.len()..].iter().filter(|verb| !verb.starts_with("report")).count(), 1);
+}
+
+#[tokio::test]
+async fn a_gang_loses_a_node_and_finds_it_again() {
+    let (world, feed) = world(1, &[2]).await;
+    let other = NodeSpec { simulated: false, name: "node-2".to_owned(), ..nodes(1, 1).remove(0) };
+    feed.put_node(other.clone());
+    world.until("two nodes", |view| view.nodes.len() == 2).await;
+    for name in ["t-0", "t-1"] {
+        feed.put(of_gang(name, 2));
+    }
+    world.phase("team-a.job.train", Phase::Running).await;
+    feed.with(|c| c.changes.push_back(FeedChange::NodeGone("node-2".to_owned())));
+    let held = |millis| {
+        move |view: &view::View| view.workloads.values().any(|w| w.allocated.gpu_millis == millis)
+    };
+    world.until("half of it", held(1000)).await;
+    feed.put_node(other);
+    world.until("all of it", held(2000)).await;
+    assert_eq!((names(&feed, "bind").len(), names(&feed, "evict").len()), (2, 0));
+}
+
+#[tokio::test]
+async fn another_pod_is_evicted_in_place_of_one_that_its_cluster_protects() {
+    let (world, feed) = world(2, &[1, 1]).await;
+    feed.put(pod("team-a", "a1"));
+    world.phase("team-a.a1", Phase::Running).await;
+    feed.put(pod("team-a", "a2"));
+    world.phase("team-a.a2", Phase::Running).await;
+    feed.with(|c| c.protected = Some("a2".to_owned()));
+    feed.put(pod("team-b", "b1"));
+    world.until("an eviction", |_| names(&feed, "evict") == ["a1"]).await;
+    feed.delete("a1");
+    world.phase("team-b.b1", Phase::Running).await;
+    let a2 = world.phase("team-a.a2", Phase::Running).await;
+    assert!(!a2.spec.preemptible);
+    let told = world.events(a2.id).await.into_iter().find(|event| event.kind == "EvictionRefused");
+    assert_eq!(told.unwrap().message, "pod team-a/a2 is not evicted: a budget");
+    feed.change("a2", |pod| pod.protected = None);
+    let is_free =
+        |view: &view::View| view.workloads.values().any(|w| w.id == a2.id && w.spec.preemptible);
+    world.until("it may be evicted again", is_free).await;
+}
+
+#[tokio::test]
+async fn gpus_that_a_node_does_not_report_for_a_while_evict_no_pod() {
+    let (world, feed) = world(2, &[2]).await;
+    feed.put(pod("team-a", "a1"));
+    world.phase("team-a.a1", Phase::Running).await;
+    let whole = feed.with(|c| c.nodes["node-1"].clone());
+    feed.put_node(NodeSpec { gpus: Vec::new(), ..whole.clone() });
+    feed.put(pod("team-a", "a2"));
+    world.phase("team-a.a2", Phase::Pending).await;
+    world.decided().await;
+    assert_eq!(world.get("team-a.a1").unwrap().phase, Phase::Running);
+    feed.put_node(whole);
+    world.phase("team-a.a2", Phase::Running).await;
+    assert_eq!(
+        (names(&feed, "bind"), names(&feed, "evict").len()),
+        (vec!["a1".into(), "a2".into()], 0)
+    );
 }

@@ -5,7 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "it is part of tests, which end with a panic")]
 
 mod files;
-mod namespace;
+mod objects;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -25,7 +25,7 @@ use crate::config::{Config, Kubeconfig};
 use crate::error::{Call, Rule, Verb};
 use crate::path::{Kind, Target};
 pub use files::{ADMIN, ADMIN_BY_CERTIFICATE, READER};
-pub use namespace::Namespace;
+pub use objects::{Budget, Namespace};
 
 /// Variable that makes an error of what would be skipped.
 const REQUIRED: &str = "ELASTANE_REQUIRE_KUBE";

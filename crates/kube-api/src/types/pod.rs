@@ -157,6 +157,8 @@ pub struct PodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     #[serde(deserialize_with = "or_default")]
     pub phase: String,
+    /// Time at which its node accepted it.
+    pub start_time: Option<String>,
     /// Reason of its failure, as one word.
     #[serde(deserialize_with = "or_default")]
     pub reason: String,

@@ -39,6 +39,11 @@ impl State {
         debug_assert!(self.ledger_is_right());
     }
 
+    /// Ends the entry of a pod that left its workload to another in this batch.
+    pub(crate) fn end_allocation(&mut self, pod: Uuid) {
+        self.ledger.book(pod, None, self.now, &mut self.outbox);
+    }
+
     /// Allocation of a pod from now on; `None` if it holds no GPU.
     fn allocation(&self, workload: &Workload, pod: &Pod) -> Option<AllocationRow> {
         let place = self.binding(pod).current?;

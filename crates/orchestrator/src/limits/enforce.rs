@@ -74,13 +74,13 @@ impl Limited {
 }
 
 impl State {
-    /// The limits of a placed workload.
+    /// The limits of a placed workload. The owners of adopted pods decide how long these run.
     fn limits_of(&self, id: Uuid) -> impl Iterator<Item = Limited> {
         self.both_limits_of(id).into_iter().flatten().flatten()
     }
 
     fn both_limits_of(&self, id: Uuid) -> Option<[Option<Limited>; 2]> {
-        let holds = |workload: &&Workload| workload.model.is_some() && workload.phase.holds();
+        let holds = |w: &&Workload| !w.is_adopted && w.model.is_some() && w.phase.holds();
         let workload = self.workloads.get(&id).filter(holds)?;
         let rules = self.org.effective_rules(self.org.project(workload.project_id).ok()?);
         let run_ms_max = self.run_limit_ms(workload);

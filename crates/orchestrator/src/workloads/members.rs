@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::effect::Note;
 use crate::state::State;
-use crate::workloads::{Pod, Workload};
+use crate::workloads::{Home, Pod, Workload};
 
 impl Workload {
     /// Its sets, each with its pods.
@@ -20,6 +20,12 @@ impl Workload {
             rest = others;
             (set, own)
         })
+    }
+
+    /// True if each number of its sets has a pod.
+    pub(crate) fn pods_are_complete(&self) -> bool {
+        let pods: u32 = self.spec.sets().map(|set| set.pods).sum();
+        self.pods.iter().count() == pods as usize
     }
 
     /// True for each pod that should run unless a command prevents it: it has not ended, and it is
@@ -72,6 +78,24 @@ impl State {
                 pod.model = Some(member);
             }
         }
+    }
+
+    /// Takes a pod out of its set: its run is stopped, and its number is free once it has no place.
+    pub(crate) fn leave_set(&mut self, (id, number): Home) {
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
+        pod.left = true;
+        self.update_members(id);
+        self.release_those(id, |pod| pod.number() == number);
+        self.touch(id);
+    }
+
+    /// Gives the number of a pod that has left its set to another.
+    pub(crate) fn replace_member(&mut self, id: Uuid, pod: Pod) {
+        if let Some(before) = self.workloads.replace_pod(id, pod) {
+            self.end_allocation(before);
+        }
+        self.update_members(id);
+        self.touch(id);
     }
 
     /// Removes pods that are no longer members from the model, once they have no place.

@@ -53,6 +53,8 @@ pub(crate) struct Workload {
 pub(crate) struct Pod {
     pub(crate) id: Uuid,
     pub(crate) index: u32,
+    /// Its name, if another API has made it.
+    pub(crate) name: Option<String>,
     pub(crate) generation: u32,
     /// Its id in the model; `None` if it is no member of its set, or the workload has ended.
     pub(crate) model: Option<PodId>,
@@ -183,6 +185,9 @@ impl FromIterator<Pod> for Pods {
 /// Name of a pod: of its run, or of its first or next run while it waits in its place. A pod with a
 /// role has the same name in all its runs, as published.
 pub(crate) fn pod_name(spec: &WorkloadSpec, pod: &Pod) -> String {
+    if let Some(name) = &pod.name {
+        return name.clone();
+    }
     let (workload, (set, _)) = (&spec.name, spec.set_of(pod.number()));
     let generation = (pod.generation + u32::from(pod.life.is_assembling())).max(1);
     let number = pod.number_in_role(spec);

@@ -103,6 +103,15 @@ impl State {
         Ok(Subject::Workload(id))
     }
 
+    /// Sets whether a workload may be evicted for others.
+    pub(crate) fn set_preemptible(&mut self, id: Uuid, preemptible: bool) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let spec = Arc::new(WorkloadSpec { preemptible, ..(*workload.spec).clone() });
+        self.workloads.set_spec(id, spec);
+        self.rebind(id);
+        self.touch(id);
+    }
+
     /// Updates the GPU limits of a run in the engine, which may have changed since it started.
     pub(crate) fn limit_gpus(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id) else { return };
