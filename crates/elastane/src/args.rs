@@ -8,6 +8,7 @@ use clap_complete::engine::ArgValueCandidates;
 use super::complete;
 use super::department::{Department, NodePool};
 use super::iam::args as iam;
+use super::kubernetes::Kubernetes;
 use super::node::Node;
 use super::policy::Policy;
 use super::project::Project;
@@ -54,6 +55,9 @@ pub(crate) enum Command {
     },
     /// Show whether the server runs, its nodes, GPUs and workloads
     Status(One),
+    /// Install the server in a Kubernetes cluster, and check a cluster
+    #[command(subcommand)]
+    Kubernetes(Kubernetes),
     /// Show the settings of the server
     #[command(subcommand)]
     Config(Config),

@@ -17,6 +17,7 @@ mod down;
 mod iam;
 mod initial_nodes;
 mod keys;
+mod kubernetes;
 mod login;
 mod man;
 mod node;
@@ -129,6 +130,7 @@ fn run(cli: Cli) -> Result<(), Error> {
         }
         Command::Ui { print } => with_client(ui::run(&state_dir(dir)?, print)),
         Command::Status(one) => with_client(status::run(state_dir(dir)?, one)),
+        Command::Kubernetes(verb) => with_client(kubernetes::run(verb)),
         Command::Config(verb) => with_client(config_show::run(dir, verb)),
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
         Command::Department(verb) => with_client(department::department(state_dir(dir)?, verb)),

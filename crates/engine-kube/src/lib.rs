@@ -5,15 +5,20 @@
 //! fields that hold a pod because they are not supported. Does not know about: projects, decisions,
 //! and the API server's protocol (`kube_api`).
 
+mod check;
 mod engine_impl;
 mod feed;
+mod manifests;
 mod newest;
 mod node;
 mod pod;
 mod quantity;
 mod reports;
 mod requests;
+mod rights;
 #[cfg(test)]
 mod tests;
 
+pub use check::{Check, NodeCounts, check};
 pub use engine_impl::{KubeEngine, Options};
+pub use manifests::{ManifestOptions, manifests};

@@ -9,7 +9,7 @@ use crate::quantity::{thousandths, whole};
 use crate::requests::GPU;
 
 /// Labels of GPU feature discovery.
-const PRODUCT: &str = "nvidia.com/gpu.product";
+pub(crate) const PRODUCT: &str = "nvidia.com/gpu.product";
 const MEMORY_MIB: &str = "nvidia.com/gpu.memory";
 /// Taint of a cordoned node.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";

@@ -3,10 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
-use kube_api::testing::{ADMIN, Budget, Cluster, Namespace};
+use kube_api::testing::{ADMIN, Budget, Cluster, Namespace, documents};
 use kube_api::types::{Node, Pod};
-use kube_api::{Client, DeleteOptions, ObjectRef, Query};
-use serde_json::json;
+use kube_api::{Client, DeleteOptions, ObjectRef, Query, Reason};
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::sandbox::{Sandbox, wait_until};
@@ -34,11 +34,11 @@ impl Kube {
         self.runtime.block_on(self.client.create::<Node>("", &manifest)).unwrap();
     }
 
-    fn pod(&self, namespace: &str, name: &str, more: &serde_json::Value) {
+    fn pod(&self, namespace: &str, name: &str, more: &Value) {
         self.pod_with(namespace, &json!({"name": name}), more);
     }
 
-    fn pod_with(&self, namespace: &str, meta: &serde_json::Value, more: &serde_json::Value) {
+    fn pod_with(&self, namespace: &str, meta: &Value, more: &Value) {
         let requests = json!({"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"});
         let mut manifest = json!({
             "metadata": meta,
@@ -91,15 +91,20 @@ impl Kube {
     }
 }
 
-/// A cluster of nodes without kubelets, and a server for its pods with two projects.
-fn begin() -> Option<(Cluster, Kube, Sandbox, String)> {
+/// A cluster without nodes, and its client.
+fn cluster() -> Option<(Cluster, Kube)> {
     let cluster = Cluster::own()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let client = {
         let _inside = runtime.enter();
         cluster.client()
     };
-    let kube = Kube { runtime, client };
+    Some((cluster, Kube { runtime, client }))
+}
+
+/// A cluster of nodes without kubelets, and a server for its pods with two projects.
+fn begin() -> Option<(Cluster, Kube, Sandbox, String)> {
+    let (cluster, kube) = cluster()?;
     (1..=NODES).for_each(|number| kube.node(&format!("n{number}")));
     ["team-a", "team-b", "team-x"].into_iter().for_each(|name| kube.namespace(name));
     let mut sandbox = Sandbox::new();
@@ -228,4 +233,66 @@ fn a_gang_is_bound_whole_and_a_budget_leaves_another_victim() {
     assert!(listed.contains("team-b.group.train"), "{listed}");
     let told = sandbox.shell("runai training describe team-a.a11 -p team-a").text;
     assert!(kube.pods("team-a").len() == 11, "{told}");
+}
+
+#[test]
+fn the_printed_manifests_give_the_server_what_it_needs_and_leave_nothing() {
+    let Some((cluster, kube)) = cluster() else { return };
+    kube.node("n1");
+    kube.namespace("team-a");
+    let mut sandbox = Sandbox::new();
+    let objects = documents(&sandbox.shell("elastane kubernetes manifests").text);
+    for object in &objects {
+        kube.runtime.block_on(cluster.apply(object)).unwrap();
+    }
+    // Its pod is admitted in a namespace that takes restricted pods only.
+    let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
+    let meta = json!({"name": "try", "namespace": "elastane"});
+    let spec = &deployment["spec"]["template"]["spec"];
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec});
+    kube.runtime.block_on(cluster.apply(&pod)).unwrap();
+    kube.runtime.block_on(cluster.remove(&pod)).unwrap();
+
+    let own = kube.runtime.block_on(cluster.kubeconfig_of("elastane", "elastane"));
+    let checked =
+        sandbox.shell(&format!("elastane kubernetes check --kubeconfig {}", own.display()));
+    assert_eq!(checked.code, Some(0), "{}", checked.text);
+    assert!(checked.text.contains("Permissions  8 of 8"), "{}", checked.text);
+    assert!(
+        checked.text.contains("1 node, 1 with 1 GPU in all; 1 of them without"),
+        "{}",
+        checked.text
+    );
+    let account = json!({
+        "apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"name": "other", "namespace": "default"},
+    });
+    kube.runtime.block_on(cluster.apply(&account)).unwrap();
+    let other = kube.runtime.block_on(cluster.kubeconfig_of("default", "other"));
+    let checked =
+        sandbox.shell(&format!("elastane kubernetes check --kubeconfig {}", other.display()));
+    assert_eq!(checked.code, Some(1), "{}", checked.text);
+    let missing = "missing: apiGroups [\"\"], resources [\"pods/binding\"], verbs [\"create\"]";
+    assert!(checked.text.contains(missing), "{}", checked.text);
+
+    sandbox
+        .start_server(&format!("elastane up --runtime kubernetes --kubeconfig {}", own.display()));
+    sandbox.shell("elastane project create team-a --gpu-quota 1");
+    kube.pod("team-a", "a1", &json!({}));
+    assert!(wait_until(|| kube.bound("team-a") == 1), "{}", sandbox.server_text());
+    kube.pod("team-a", "a2", &json!({}));
+    assert!(wait_until(|| kube.why("team-a", "a2").is_some()), "{}", sandbox.server_text());
+    sandbox.shell("elastane down");
+
+    for object in objects.iter().rev() {
+        kube.runtime.block_on(cluster.remove(object)).unwrap();
+    }
+    // Without controllers these two keep the finalizers that controllers take away.
+    let ends = |object: &&Value| {
+        !["Namespace", "PersistentVolumeClaim"].map(Value::from).contains(&object["kind"])
+    };
+    for object in objects.iter().filter(ends) {
+        let gone = kube.runtime.block_on(cluster.remove(object)).unwrap_err();
+        assert_eq!(gone.reason(), Some(&Reason::NotFound), "{object}");
+    }
 }

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "it is part of tests, which end with a panic")]
 
 mod files;
+mod manifests;
 mod objects;
 
 use std::collections::BTreeMap;
@@ -23,8 +24,8 @@ use serde_json::{Value, json};
 use crate::client::{ApiRequest, Client};
 use crate::config::{Config, Kubeconfig};
 use crate::error::{Call, Rule, Verb};
-use crate::path::{Kind, Target};
 pub use files::{ADMIN, ADMIN_BY_CERTIFICATE, READER};
+pub use manifests::documents;
 pub use objects::{Budget, Namespace};
 
 /// Variable that makes an error of what would be skipped.
@@ -185,20 +186,15 @@ impl Cluster {
     /// # Panics
     /// The API server does not make it.
     pub async fn service_account(&self, name: &str) -> (PathBuf, BTreeMap<String, String>) {
-        let kind = Kind { group: "", version: "v1", plural: "serviceaccounts" };
-        let client = self.client();
-        let all = Target { namespace: Some("default"), ..Target::default() };
-        let token = Target { name: Some(name), subresource: Some("token"), ..all };
-        let account = json!({"metadata": {"name": name}});
-        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"});
-        let mut made = Value::Null;
-        for (target, body) in [(all, account), (token, request)] {
-            let call = kind.call(Verb::Create, target);
-            made = client.ask(&ApiRequest::writing(call, kind.path(target), &body)).await.unwrap();
-        }
+        let account = json!({
+            "apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": "default"},
+        });
+        self.apply(&account).await.unwrap();
+        let token = self.token_of("default", name).await;
         let folder = self.dir.join(name);
         fs::create_dir(&folder).unwrap();
-        fs::write(folder.join("token"), made["status"]["token"].as_str().unwrap()).unwrap();
+        fs::write(folder.join("token"), token).unwrap();
         fs::write(folder.join("namespace"), "default").unwrap();
         fs::copy(self.dir.join(files::AUTHORITY), folder.join("ca.crt")).unwrap();
         let port = self.ports.server.to_string();
