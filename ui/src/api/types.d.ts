@@ -199,6 +199,7 @@ export interface Explanation {
   projectAllocated: Millis;
   projectFairShare: Millis;
   projectName: string;
+  projectPools?: Array<ShareInPool>;
   projectQuota: Millis;
   startEstimate?: StartEstimate | null;
   summary: string;
@@ -561,6 +562,13 @@ export interface ServingPortInfo {
 }
 
 export type ServingPortProtocol = "http" | "grpc";
+
+export interface ShareInPool {
+  allocated: Millis;
+  fairShare: Millis;
+  nodePool: string;
+  quota: Millis;
+}
 
 export interface StartEstimate {
   assumption: string;

@@ -95,12 +95,21 @@ function Start({ estimate }: { estimate: StartEstimate }): React.ReactNode {
 }
 
 function Quota({ of }: { of: Explanation }): React.ReactNode {
-  return (
-    <p className="muted" style={{ fontSize: 13 }}>
-      {of.projectName} holds {printGpus(of.projectAllocated)} of a quota of{" "}
-      {printGpus(of.projectQuota)} GPUs; its fair share is {printGpus(of.projectFairShare)}.
+  const pools = of.projectPools ?? [];
+  const one = {
+    allocated: of.projectAllocated,
+    quota: of.projectQuota,
+    fairShare: of.projectFairShare,
+  };
+  const shares = pools.length > 1 ? pools : [{ ...one, nodePool: "" }];
+  return shares.map((share) => (
+    <p className="muted" style={{ fontSize: 13 }} key={share.nodePool}>
+      {of.projectName} holds {printGpus(share.allocated)} of a quota of {printGpus(share.quota)}{" "}
+      GPUs
+      {share.nodePool && ` in node pool ${share.nodePool}`}; its fair share{" "}
+      {share.nodePool && "there "}is {printGpus(share.fairShare)}.
     </p>
-  );
+  ));
 }
 
 function WhatHelps({ advice }: { advice: Advice[] }): React.ReactNode {

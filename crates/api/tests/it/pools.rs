@@ -280,13 +280,25 @@ async fn the_pool_default_is_not_deleted_and_no_effects_are_shown() {
 }
 
 #[tokio::test]
-async fn explain_tells_the_quota_of_a_project_in_all_pools() {
+async fn explain_tells_the_quota_of_a_project_in_the_pools_that_the_workload_can_use() {
     let (server, id) = divided().await;
     let quotas = json!([{"nodePool": {"id": id}, "gpu": {"deserved": 1}}]);
     send(&server, "PATCH", &format!("{PROJECT}/resources"), &quotas).await;
-    let job = server.train("t", 1).await;
-    let explained = server.get(&format!("/elastane/v1/workloads/{job}/explain")).await;
+    let any = server.train("any", 8).await;
+    let explained = server.get(&format!("/elastane/v1/workloads/{any}/explain")).await;
     assert_eq!(explained["projectQuota"], 3, "2 in default and 1 in fast");
+    let pools = &explained["projectPools"];
+    assert_eq!(names(pools, "nodePool"), ["default", "fast"]);
+    assert_eq!((&pools[0]["quota"], &pools[1]["quota"]), (&json!(2), &json!(1)));
+    let compute = json!({"gpuDevicesRequest": 8});
+    let spec = json!({"image": "i", "compute": compute, "nodePools": ["fast"]});
+    let (_, made) = server.post("/api/v1/workloads/trainings", server.job("one", &spec)).await;
+    let id = made["workloadId"].as_str().unwrap();
+    let explained = server.get(&format!("/elastane/v1/workloads/{id}/explain")).await;
+    assert_eq!(
+        (&explained["projectQuota"], explained["projectPools"].as_array().unwrap().len()),
+        (&json!(1), 1)
+    );
 }
 
 #[tokio::test]

@@ -72,6 +72,23 @@ async fn advice_before_a_submission_has_the_commands_that_the_caller_may_type() 
 }
 
 #[tokio::test]
+async fn advice_for_a_waiting_workload_has_the_commands_that_the_caller_may_type() {
+    let server = Server::with_teams().await;
+    let (account, _, researcher) = program(&server, "ann").await;
+    give(&server, &account, 6, ("project", "1")).await;
+    let spec = json!({"image": "i", "compute": {"gpuDevicesRequest": 3}});
+    let (_, made) = server.post("/api/v1/workloads/workspaces", server.job("w", &spec)).await;
+    let path = format!("/elastane/v1/workloads/{}/explain", made["workloadId"].as_str().unwrap());
+    let all = server.until(&path, |answer| answer["diagnosis"]["advice"][0].is_object()).await;
+    let all = all["diagnosis"]["advice"].to_string();
+    assert!(all.contains("elastane project update team-a --gpu-quota 3"), "{all}");
+    let (_, own) = call(&server, &researcher, ("GET", &path), &Value::Null).await;
+    let own = own["diagnosis"]["advice"].to_string();
+    assert!(own.contains("an administrator of project team-a"), "{own}");
+    assert!(!own.contains("elastane project update"), "{own}");
+}
+
+#[tokio::test]
 async fn a_distributed_workload_would_start_whole_or_wait_whole() {
     let server = Server::with_teams().await;
     let fates = async |workers: u32| {
