@@ -107,8 +107,7 @@ impl Dispatcher {
         snapshot: records::Snapshot,
     ) -> Result<Self, Error> {
         let Options { nodes, engine, store, policy, unseal, node_access, .. } = options;
-        let limits = (options.ended_kept, options.user_limits);
-        let mut recorder = Recorder::new(options.recording, &policy, limits);
+        let mut recorder = Recorder::new(options.recording, &policy, options.settings);
         let completion = Completion { unseal, node_access };
         // Opened before the list is read: an event in between is then seen twice, not missed.
         let observations = engine.observations();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use orchestrator::{NewObject, NodeList};
-use spec::{JOB_TLS_VARIABLE, UserLimits};
+use orchestrator::{NewObject, NodeList, Settings};
+use spec::JOB_TLS_VARIABLE;
 use units::Instant;
 use uuid::Uuid;
 use view::View;
@@ -35,10 +35,8 @@ pub struct Options {
     pub unseal: Unseal,
     /// Access of workloads to the node.
     pub node_access: Arc<NodeAccess>,
-    /// Number of ended workloads that stay in memory.
-    pub ended_kept: usize,
-    /// Limits on the objects of users.
-    pub user_limits: UserLimits,
+    /// Settings of the state.
+    pub settings: Settings,
     /// Objects of a new installation. Its first start creates them; a later start creates none.
     pub samples: Vec<NewObject>,
     /// Retention of the logs.

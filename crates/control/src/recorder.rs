@@ -1,20 +1,19 @@
 //! The dispatcher's side of the recording. Owns: that it records only data that the dispatcher has
 //! anyway, and that nothing waits for it.
 
-use orchestrator::{Action, Error, HandedOver, Input, Moment, NodeList, Settled, State, Subject};
+use orchestrator::{
+    Action, Error, HandedOver, Input, Moment, NodeList, Settings, Settled, State, Subject,
+};
 use recording::{Base, BatchOutcome, Taken, Writer};
 use records::{Change, Snapshot};
 use sched::Policy;
-use spec::UserLimits;
 use units::Instant;
 use view::GpuFaults;
 
 /// The recorded part of the current batch.
 pub(crate) struct Recorder {
     writer: Writer,
-    /// How many ended workloads stay in memory.
-    ended_kept: usize,
-    user_limits: UserLimits,
+    settings: Settings,
     /// Inputs from which the state was built, until its first batch is written; `None` afterwards.
     base: Option<Box<Base>>,
     moment: Option<Moment>,
@@ -25,22 +24,10 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// Records with this writer, if decisions are made as every server makes them: a recording does
     /// not say how.
-    pub(crate) fn new(
-        writer: Writer,
-        policy: &Policy,
-        (ended_kept, user_limits): (usize, UserLimits),
-    ) -> Self {
+    pub(crate) fn new(writer: Writer, policy: &Policy, settings: Settings) -> Self {
         let usual = Policy { usage: policy.usage, ..Policy::default() };
         let writer = if *policy == usual { writer } else { Writer::default() };
-        Self {
-            writer,
-            ended_kept,
-            user_limits,
-            base: None,
-            moment: None,
-            inputs: Vec::new(),
-            answers: Vec::new(),
-        }
+        Self { writer, settings, base: None, moment: None, inputs: Vec::new(), answers: Vec::new() }
     }
 
     /// True if it is time to build the state again, so that the recording goes on from there.
@@ -69,15 +56,13 @@ impl Recorder {
             usage,
             settled,
             handed_over: handed_over.clone(),
-            ended_kept: self.ended_kept,
-            user_limits: self.user_limits.clone(),
+            settings: self.settings.clone(),
         };
         self.base = self.writer.is_on().then(|| Box::new(base()));
         self.begin(None);
         let mut state = State::recover(snapshot, nodes, gpus, usage, settled)?;
         state.take_over(handed_over);
-        state.keep_ended(self.ended_kept);
-        state.set_user_limits(self.user_limits.clone());
+        state.set(self.settings.clone());
         Ok(state)
     }
 

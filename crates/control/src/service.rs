@@ -69,7 +69,7 @@ impl Service {
             engine: options.engine.clone(),
             store: options.store.clone(),
             node_access: options.node_access.clone(),
-            user_limits: options.user_limits.clone(),
+            user_limits: options.settings.user_limits.clone(),
             diagnosing: Arc::new(Semaphore::new(1)),
         });
         let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);
@@ -82,7 +82,7 @@ impl Service {
         let mut watch = Watch::new(engine, clock.clone(), gpu_faults, metrics);
         // The check comes before any placement.
         watch.check(options.nodes.nodes.iter()).await;
-        let retention = Retention::new(options.kept, options.user_limits.clone());
+        let retention = Retention::new(options.kept, options.settings.user_limits.clone());
         let opened = Dispatcher::open(options, clock.clone(), shared.clone(), inbox, snapshot);
         let dispatcher = Box::pin(opened).await?;
         let meter = Meter::new(shared.clone(), clock, idle, retention);

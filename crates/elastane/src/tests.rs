@@ -229,6 +229,17 @@ fn any_bounded_number_of_ended_workloads_stays_in_memory() {
 }
 
 #[test]
+fn places_are_kept_for_a_minute_at_most() {
+    let kept = |text: &str| up(&[&*format!("--places-kept={text}")], &[]);
+    assert_eq!(up(&[], &[]).unwrap().settings.places_kept, orchestrator::PLACES_KEPT_MS_MAX);
+    for (text, ms) in [("0s", 0), ("1500ms", 1500), ("1m", 60_000)] {
+        assert_eq!(kept(text).unwrap().settings.places_kept, ms);
+    }
+    let error = kept("61s").unwrap_err().to_string();
+    assert!(error.contains("--places-kept: `61s` is too long; at most 60s"), "{error}");
+}
+
+#[test]
 fn the_public_address_and_the_proxies_are_checked() {
     let public = ["--public-url", "https://gpu.example.org/"];
     let proxies = ["--trusted-proxies", "127.0.0.1, 10.0.0.0/8"];
@@ -509,6 +520,7 @@ fn help_of_the_program() {
           down                 Stop all workloads, then the server; the next `up` runs them again
           ui                   Open the web interface in a browser, logged in as the local administrator
           status               Show whether the server runs, its nodes, GPUs and workloads
+          kubernetes           Install the server in a Kubernetes cluster, and check a cluster
           config               Show the settings of the server
           project              Create, list, change and delete projects
           department           Create, list, change and delete departments: groups of projects

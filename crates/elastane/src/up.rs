@@ -260,8 +260,11 @@ async fn open(
         clock: clock.clone(),
         unseal: api::unseal(vault.clone()),
         node_access: Arc::new(node_access(config, dir, opened.socket)?),
-        ended_kept: config.settings.ended_workloads_kept,
-        user_limits: config.settings.user_limits.clone(),
+        settings: orchestrator::Settings {
+            ended_kept: config.settings.ended_workloads_kept,
+            user_limits: config.settings.user_limits.clone(),
+            places_kept_ms: config.settings.places_kept,
+        },
         samples: assets::samples().map_err(|error| Error::Failed(error.message()))?,
         kept: config.kept(),
         recording: recording(dir, config.settings.recording_max),

@@ -27,6 +27,7 @@ mod nodes;
 mod org;
 mod pools;
 mod recover;
+mod settings;
 mod state;
 #[cfg(test)]
 mod texts;
@@ -51,6 +52,7 @@ pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
 pub use pools::{POOL_DEFAULT_ID, check_label, levels_of, new_topology};
 pub use records::{Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use recover::{StoredState, check_nodes};
+pub use settings::{PLACES_KEPT_MS_MAX, Settings};
 pub use spec::RequestError as Error;
 pub use state::State;
 pub use workloads::{ENDED_KEPT, PortsWanted, leave_out_archived};

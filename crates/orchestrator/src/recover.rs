@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Primary, UsageWindow};
 use records::{Change, Ids, Moment, PlacementBody, PodRow, Settled, Snapshot, clock_shift};
 use sched::Policy;
-use spec::UserLimits;
 use units::Instant;
 
 use crate::Error;
@@ -19,6 +18,7 @@ use crate::node_list::NodeList;
 use crate::nodes::{self, Nodes};
 use crate::org::Org;
 use crate::pools::Pools;
+use crate::settings::Settings;
 use crate::state::State;
 use crate::workloads::{Runs, Workloads};
 use view::GpuFaults;
@@ -140,7 +140,7 @@ impl State {
             ledger: Ledger::new(std::mem::take(&mut snapshot.allocations)),
             gpus_seen: gpus.clone(),
             limits: Limits::default(),
-            user_limits: UserLimits::default(),
+            settings: Settings::default(),
             halted: false,
             last_event_seq: snapshot.last_event_seq,
             outbox: Outbox::default(),

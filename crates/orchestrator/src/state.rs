@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use command::Subject;
 use model::{Cluster, Primary, WorkloadId};
-use spec::UserLimits;
 use units::Instant;
 
 use crate::Error;
@@ -18,6 +17,7 @@ use crate::limits::{IdleSince, Limits};
 use crate::nodes::Nodes;
 use crate::org::Org;
 use crate::pools::Pools;
+use crate::settings::Settings;
 use crate::workloads::{Runs, Workloads};
 use records::{Ids, Moment};
 use view::GpuFaults;
@@ -45,7 +45,8 @@ pub struct State {
     pub(crate) decisions: Decisions,
     pub(crate) ledger: Ledger,
     pub(crate) limits: Limits,
-    pub(crate) user_limits: UserLimits,
+    /// Settings of the operator.
+    pub(crate) settings: Settings,
     /// Faults of real GPUs. Not stored: they are read again at each start.
     pub(crate) gpus_seen: GpuFaults,
     /// True if everything is being stopped; nothing is started.
@@ -55,9 +56,9 @@ pub struct State {
 }
 
 impl State {
-    /// Sets the limits of what users can create.
-    pub fn set_user_limits(&mut self, limits: UserLimits) {
-        self.user_limits = limits;
+    /// Sets what the operator of the server chooses.
+    pub fn set(&mut self, settings: Settings) {
+        self.settings = settings;
     }
 
     /// Begins a batch.

@@ -1,10 +1,9 @@
 //! The format: lines of JSON, each with a check sum of all lines of its segment up to it. Owns: the
 //! content of a line, and the detection of damaged lines.
 
-use orchestrator::{ENDED_KEPT, HandedOver, Input, Moment, NodeList, Settled};
+use orchestrator::{HandedOver, Input, Moment, NodeList, Settings, Settled};
 use records::Snapshot;
 use serde::{Deserialize, Serialize};
-use spec::UserLimits;
 use thiserror::Error;
 use units::Instant;
 use view::GpuFaults;
@@ -92,17 +91,9 @@ pub struct Base {
     pub settled: Settled,
     /// State handed over by the state before that is not stored.
     pub handed_over: HandedOver,
-    /// Maximum number of ended workloads kept in memory.
-    #[serde(default = "ended_kept")]
-    pub ended_kept: usize,
-    /// Limits on the objects that users may create.
-    #[serde(default)]
-    pub user_limits: UserLimits,
-}
-
-/// Default for recordings that lack the field.
-const fn ended_kept() -> usize {
-    ENDED_KEPT
+    /// Settings of the operator.
+    #[serde(flatten)]
+    pub settings: Settings,
 }
 
 /// A batch of inputs, and its outcome.

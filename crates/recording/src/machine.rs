@@ -42,12 +42,10 @@ impl Machine {
     /// # Errors
     /// The stored rows make no valid state.
     pub fn new(base: Base) -> Result<Self, Error> {
-        let Base { snapshot, nodes, gpus, usage, settled, handed_over, ended_kept, user_limits } =
-            base;
+        let Base { snapshot, nodes, gpus, usage, settled, handed_over, settings } = base;
         let mut state = State::recover(snapshot, &nodes, &gpus, usage, settled)?;
         state.take_over(handed_over);
-        state.keep_ended(ended_kept);
-        state.set_user_limits(user_limits);
+        state.set(settings);
         let policy = Policy { usage, ..Policy::default() };
         let now = settled.at.now;
         Ok(Self { state, view: View::default(), policy, replica: None, decided: None, now })

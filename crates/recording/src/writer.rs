@@ -307,8 +307,7 @@ mod tests {
             usage: None,
             settled: Settled { clock: ClockRow { boot: Uuid::nil(), ahead_ms: 0 }, step: None, at },
             handed_over: HandedOver::default(),
-            ended_kept: orchestrator::ENDED_KEPT,
-            user_limits: spec::UserLimits::default(),
+            settings: orchestrator::Settings::default(),
         })
     }
 

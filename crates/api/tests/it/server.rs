@@ -12,7 +12,7 @@ use control::{Clock, Handle, NodeAccess, Options, Service, SystemClock};
 use fixture::STUCK_AFTER;
 use http_kit::Shutdown;
 use iam::LoginProvider;
-use orchestrator::{NewObject, NodeList};
+use orchestrator::{NewObject, NodeList, Settings};
 use serde_json::{Value, json};
 use spec::UserLimits;
 use spec::{NodeGpu, NodeSpec};
@@ -157,8 +157,7 @@ impl Server {
             node_access: Arc::new(
                 NodeAccess::new(&["/usr/share".into()], &[dir.path().into()]).unwrap(),
             ),
-            ended_kept,
-            user_limits,
+            settings: Settings { ended_kept, user_limits, ..Settings::default() },
             samples,
             kept: control::RetentionPolicy::default(),
             decision_fault: None,

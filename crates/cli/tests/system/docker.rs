@@ -174,6 +174,9 @@ fn an_image_that_cannot_be_pulled_now_is_shown_as_such_and_tried_again() {
     sandbox.await_text("runai list", "ImagePullBackOff");
     sandbox.await_text("runai training list", "ImagePullBackOff");
     sandbox.await_text("runai explain t", &format!("image `{away}` cannot be pulled"));
+    let explained = sandbox.shell("runai explain t | tr -s '\\n ' ' '").text;
+    assert!(explained.contains("it holds 1 GPU until the image can be pulled"), "{explained}");
+    assert!(!explained.contains("stimate"), "no start is estimated: {explained}");
     sandbox.await_text("runai describe job t", "IMAGEPULLBACKOFF");
     sandbox.await_text("runai describe job t", "pulled again in 10 s (failed once)");
     sandbox.kill_server();

@@ -130,6 +130,11 @@ fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
             2,
             "error: none: no simulated driver here (--simulated-driver)",
         ),
+        (
+            "runai explain half | tr -s '\\n ' ' '",
+            0,
+            "Enforcement of its part of a GPU: none: no simulated driver here",
+        ),
     ] {
         refused(&sandbox, line, code, part);
     }

@@ -46,6 +46,7 @@ fn quotas_are_given_shown_and_deleted_by_node_pool() {
     let sandbox = full();
     let create = "elastane node-pool create left --label kubernetes.io/hostname=node-1 --yes";
     says(&sandbox, create, 0, &["node pool left created: node-1"]);
+    says(&sandbox, "runai explain one", 0, &["Project team-a holds 1 GPU (quota"]);
     for (line, code, part) in [
         (
             "project update team-a --gpu-quota 1 --node-pool left",
@@ -64,10 +65,12 @@ fn quotas_are_given_shown_and_deleted_by_node_pool() {
             "team-a holds 1 GPU in node pool left and would have a quota of 0 GPUs there",
         ),
         ("project describe team-a", 0, "GPU quota by pool: default 1, left 1"),
+        ("department update default --gpu-quota 3 --node-pool left", 0, "3 in node pool left"),
         (
             "node-pool delete left",
             1,
-            "the GPU quotas in node pool left would be deleted with it: team-a 1",
+            "the GPU quotas in node pool left would be deleted with it: team-a 1; departments \
+             default 3",
         ),
         (
             "node-pool delete left",

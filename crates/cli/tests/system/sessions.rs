@@ -287,7 +287,7 @@ fn a_terminal_is_put_back_however_it_ends() {
     let mut sandbox = started();
     running(
         &sandbox,
-        "runai submit build1 -i ubuntu --interactive --command -- sleep infinity",
+        "runai submit build1 -i ubuntu --interactive --command -- sh -c 'echo up; sleep infinity'",
         "build1",
     );
     let mut person = Terminal::with(&sandbox, "runai bash build1; echo code $?", (24, 80));
@@ -299,10 +299,13 @@ fn a_terminal_is_put_back_however_it_ends() {
     let mut person = Terminal::with(&sandbox, "runai bash build1; echo code $?", (24, 80));
     person.types("echo here-$((1+1))\n");
     person.sees("here-2");
+    let mut follower = Terminal::with(&sandbox, "runai logs -f build1; echo code $?", (24, 80));
+    follower.sees("up");
     sandbox.kill_server();
     person.sees("connection lost");
     person.sees("code 1");
     assert!(person.is_as_before());
+    follower.sees("connection lost");
 }
 
 #[test]

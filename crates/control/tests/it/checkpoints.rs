@@ -95,3 +95,29 @@ async fn an_eviction_waits_for_an_announced_checkpoint_and_a_deletion_does_not()
     w.phase("taker", Phase::Running).await;
     assert!(is_stopped());
 }
+
+/// Work whose pods have not begun has nothing to lose, however long it has had its place.
+#[tokio::test]
+async fn what_has_not_begun_loses_nothing() {
+    let w = World::new(nodes(1, 2), &[1, 1]).await;
+    let mut fetching = training("fetching", 1);
+    fetching.pods.pod.image = "not-there-yet".to_owned();
+    w.submit(1, training("runs", 1)).await;
+    w.phase("runs", Phase::Running).await;
+    w.submit(1, fetching).await;
+    w.phase("fetching", Phase::Initializing).await;
+    let key = w.engine.run_of("fetching").key;
+    w.engine.tell(key, RunEvent::Preparing("fetches its image".to_owned()));
+    let prepares = |view: &view::View| {
+        view.workloads
+            .values()
+            .any(|one| one.spec.name == "fetching" && one.pods[0].state == PodState::Starting)
+    };
+    w.until("it prepares", prepares).await;
+    w.decided().await;
+    w.clock.advance_ms(1_800_000);
+    w.submit(2, training("taker", 1)).await;
+    w.phase("taker", Phase::Running).await;
+    let stopped = w.get("fetching").unwrap().last_eviction.clone().expect("not the other");
+    assert!(!stopped.message.contains("had passed"), "{}", stopped.message);
+}

@@ -238,6 +238,16 @@ async fn an_image_that_cannot_be_pulled_is_a_state_without_a_time_that_passes() 
 }
 
 #[tokio::test]
+async fn where_no_places_are_kept_a_failed_attempt_costs_the_place() {
+    let w = World::that_keeps_no_places().await;
+    w.submit(1, workspace("shell", 1)).await;
+    w.phase("shell", Phase::Running).await;
+    w.submit(1, training("waits", 1)).await;
+    w.engine.end(w.engine.run_of("shell").key, Exit::Code(1));
+    w.becomes("shell Pending 0/1\nwaits Running 1/1").await;
+}
+
+#[tokio::test]
 async fn a_workspace_restarts_in_its_place() {
     let w = one_gpu().await;
     w.submit(1, workspace("shell", 1)).await;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use control::{Handle, Options, Service};
 use fixture::STUCK_AFTER;
-use orchestrator::{Error, NewId, NewObject, NodeList, OrgChange};
+use orchestrator::{Error, NewId, NewObject, NodeList, OrgChange, Settings};
 use records::EventFilter;
 use serde_json::json;
 use spec::{
@@ -35,11 +35,14 @@ struct Kept {
     ended: usize,
     /// `true` if a new database gets a sample.
     samples: bool,
+    /// Time for which places are kept, in milliseconds.
+    places_kept_ms: u64,
 }
 
 impl Default for Kept {
     fn default() -> Self {
-        Self { recording_max: RECORDING_MAX, ended: orchestrator::ENDED_KEPT, samples: false }
+        let Settings { ended_kept: ended, places_kept_ms, .. } = Settings::default();
+        Self { recording_max: RECORDING_MAX, ended, samples: false, places_kept_ms }
     }
 }
 
@@ -202,6 +205,13 @@ impl World {
     pub(crate) async fn that_keeps(ended: usize, database: Database) -> Self {
         let (kept, policy) = (Kept { ended, ..Kept::default() }, sched::Policy::default());
         Box::pin(Self::open((database, kept), nodes(1, 8), &[8, 8], policy)).await
+    }
+
+    /// A world with one GPU that keeps no place through a failure.
+    pub(crate) async fn that_keeps_no_places() -> Self {
+        let kept = Kept { places_kept_ms: 0, ..Kept::default() };
+        let database = (Database::Sqlite, kept);
+        Box::pin(Self::open(database, nodes(1, 1), &[1], sched::Policy::default())).await
     }
 
     async fn open(
@@ -548,8 +558,11 @@ async fn open(
         clock: Arc::new(clock.clone()),
         unseal: Arc::new(unseal),
         node_access: Default::default(),
-        ended_kept: kept.ended,
-        user_limits: spec::UserLimits::default(),
+        settings: Settings {
+            ended_kept: kept.ended,
+            places_kept_ms: kept.places_kept_ms,
+            ..Settings::default()
+        },
         samples: if kept.samples { vec![sample()] } else { Vec::new() },
         kept: control::RetentionPolicy::default(),
         recording: crate::recording::writer(dir.path(), kept.recording_max),

@@ -294,6 +294,16 @@ settings! {
         meaning: "how long the audit log is kept, and at most ten million rows of it",
     }
 
+    /// How long places are kept through a failure, at most 60s
+    places_kept: u64 = read::places_kept_ms {
+        value: Some("SPAN"),
+        default: "60s",
+        meaning: "how long a pod keeps its place through one pause after a failure, and a gang \
+            the places of its other pods while one is away; in all, this span and 5 % of what the \
+            workload has run. `0s` keeps none; see \
+            [kept places](../concepts/decisions.md#kept-places)",
+    }
+
     /// How many ended workloads stay in the memory of the server; older ones are read when needed
     ended_workloads_kept: usize = read::ended_kept {
         value: Some("COUNT"),

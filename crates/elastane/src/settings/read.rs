@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use model::WindowKind;
+use orchestrator::PLACES_KEPT_MS_MAX;
 use sim::scenario::amount::{Millis, Unit};
 use spec::{UserLimit, UserLimits};
 use tracing::level_filters::LevelFilter;
@@ -99,6 +100,16 @@ pub(crate) fn bytes_or_none(given: &SettingText) -> Result<u64, Error> {
 
 pub(crate) fn span_ms(given: &SettingText) -> Result<u64, Error> {
     Millis::read(&given.text).map_err(|fault| given.fault(fault))
+}
+
+/// Time for which places are kept, in milliseconds.
+pub(crate) fn places_kept_ms(given: &SettingText) -> Result<u64, Error> {
+    match span_ms(given)? {
+        ms if ms > PLACES_KEPT_MS_MAX => {
+            Err(given.fault(format!("`{}` is too long; at most 60s", given.text)))
+        }
+        ms => Ok(ms),
+    }
 }
 
 /// A duration of at least a day, in milliseconds.

@@ -16,7 +16,8 @@ use view::{Object, Phase, Scope};
 
 impl State {
     fn documents_mut(&mut self) -> DocumentsMut<'_> {
-        let Self { documents, now, ids, org, user_limits: limits, outbox, .. } = self;
+        let Self { documents, now, ids, org, settings, outbox, .. } = self;
+        let limits = &settings.user_limits;
         DocumentsMut { documents, now: *now, ids, org, limits, outbox }
     }
 

@@ -75,19 +75,14 @@ impl Workloads {
         }
     }
 
-    /// The workload that leaves memory next, if there are too many.
-    fn leaves_next(&self) -> Option<Uuid> {
-        let first = self.ended.first().filter(|_| self.ended.len() > self.ended_kept);
+    /// The workload that leaves memory next, if there are more than this number.
+    fn leaves_next(&self, kept: usize) -> Option<Uuid> {
+        let first = self.ended.first().filter(|_| self.ended.len() > kept);
         first.map(|(_, id)| *id)
     }
 }
 
 impl State {
-    /// Sets the maximum number of ended workloads in memory.
-    pub const fn keep_ended(&mut self, count: usize) {
-        self.workloads.ended_kept = count;
-    }
-
     /// Archives the oldest ended workloads, at the end of a batch.
     pub(crate) fn archive_ended(&mut self) {
         let touched = self.outbox.touched();
@@ -100,7 +95,7 @@ impl State {
             let leaves_since = found.filter(is_free).and_then(Workload::leaves_since);
             self.workloads.note_ended(id, leaves_since);
         }
-        while let Some(id) = self.workloads.leaves_next() {
+        while let Some(id) = self.workloads.leaves_next(self.settings.ended_kept) {
             self.archive(id);
         }
     }

@@ -37,9 +37,9 @@ impl State {
         }
         self.ports_are_free(project_id, &spec)?;
         let here = self.workloads.count_in(project_id);
-        self.user_limits.check(UserLimit::ProjectWorkloads, here + 1)?;
+        self.settings.user_limits.check(UserLimit::ProjectWorkloads, here + 1)?;
         let archived = self.workloads.archived_in(project_id);
-        self.user_limits.check(UserLimit::ProjectArchivedWorkloads, archived + 1)?;
+        self.settings.user_limits.check(UserLimit::ProjectArchivedWorkloads, archived + 1)?;
         match is_strict.then(|| self.never_fits(project, &spec)).flatten() {
             Some(why) => Err(Error::conflict(format!(
                 "`{}` is refused because no node could hold it now, even if all were free: {why}; ask for \
@@ -62,10 +62,10 @@ impl State {
     pub(crate) fn check(&self, project: &Project, wanted: Wanted) -> Result<WorkloadSpec, Error> {
         let Wanted { mut spec, runs, strict: _ } = wanted;
         spec::check_workload(&spec)?;
-        self.user_limits.check(UserLimit::EnvironmentBytes, spec.environment_bytes())?;
-        self.user_limits.check(UserLimit::LabelsBytes, spec.labels_bytes())?;
+        self.settings.user_limits.check(UserLimit::EnvironmentBytes, spec.environment_bytes())?;
+        self.settings.user_limits.check(UserLimit::LabelsBytes, spec.labels_bytes())?;
         let bytes = self.workloads.bytes_in(project.unit.id) + spec.json_bytes();
-        self.user_limits.check(UserLimit::ProjectWorkloadBytes, bytes)?;
+        self.settings.user_limits.check(UserLimit::ProjectWorkloadBytes, bytes)?;
         runs?;
         self.secrets_exist(project.unit.id, &spec)?;
         self.settle_places(project, &mut spec)?;

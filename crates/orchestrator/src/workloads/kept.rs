@@ -15,9 +15,6 @@ use crate::workloads::{Pod, Workload};
 use view::ReasonView;
 use view::codes::PLACES_KEPT;
 
-/// Maximum back-off, or absence of other pods, through which a place is kept, in milliseconds; also
-/// the maximum sum of these times for a workload that has not run yet.
-const KEPT_MS_MAX: u64 = 60_000;
 /// Divisor of a workload's run time that gives the increase of this sum.
 const RAN_PER_KEPT: u64 = 20;
 
@@ -58,7 +55,7 @@ impl State {
     fn keeps_place(&self, id: Uuid, number: usize, delay_ms: u64) -> bool {
         let Some(workload) = self.workloads.get(&id) else { return false };
         let all_ms = workload.kept_ms(number).saturating_add(delay_ms);
-        delay_ms <= KEPT_MS_MAX && all_ms <= self.kept_ms_max(workload)
+        delay_ms <= self.settings.places_kept_ms && all_ms <= self.kept_ms_max(workload)
     }
 
     fn pause_in_place(&mut self, id: Uuid, number: usize, delay_ms: u64) {
@@ -172,8 +169,9 @@ impl State {
                 let kept = workload.pods.iter().map(|pod| workload.kept_ms(pod.number()));
                 let most_ms = self.kept_ms_max(workload);
                 let grace_ms = most_ms.saturating_sub(kept.max().unwrap_or_default());
+                let longest_ms = self.settings.places_kept_ms;
                 self.cluster.change_workload(model, move |cluster: &mut Cluster| {
-                    cluster.set_grace(model, Some(grace_ms.min(KEPT_MS_MAX)));
+                    cluster.set_grace(model, Some(grace_ms.min(longest_ms)));
                 });
             }
             (Some(since), None) => {
@@ -193,7 +191,8 @@ impl State {
 
     /// Maximum time for which a workload may hold places in which nothing runs, in milliseconds.
     fn kept_ms_max(&self, workload: &Workload) -> u64 {
-        KEPT_MS_MAX.saturating_add(workload.ran_ms_until(self.now) / RAN_PER_KEPT)
+        let ran_ms = workload.ran_ms_until(self.now);
+        self.settings.places_kept_ms.saturating_add(ran_ms / RAN_PER_KEPT)
     }
 
     /// The reason of a gang that lacks pods and holds places in which it cannot continue.

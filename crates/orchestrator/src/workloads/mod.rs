@@ -68,8 +68,6 @@ pub(crate) struct Workloads {
     restarting: BTreeMap<Uuid, Instant>,
     /// Ended workloads that may leave memory, by the time of their end.
     ended: BTreeSet<(Instant, Uuid)>,
-    /// Maximum number of these that stay.
-    ended_kept: usize,
     /// Reasons of equivalence classes of waiting workloads.
     classes: PendingClasses,
     /// Reasons whose text changes as time passes.
@@ -83,7 +81,7 @@ pub(crate) struct Workloads {
 impl Workloads {
     pub(crate) fn new(last_seq: u64, archived: Vec<(ArchivedKey, u64)>) -> Self {
         let archived = Arc::new(archived.into_iter().collect());
-        Self { last_seq, archived, ended_kept: archive::ENDED_KEPT, ..Self::default() }
+        Self { last_seq, archived, ..Self::default() }
     }
 
     pub(crate) fn get(&self, id: &Uuid) -> Option<&Workload> {

@@ -83,8 +83,8 @@ impl State {
         let (was, bytes) = (workload.spec.json_bytes(), spec.json_bytes());
         if bytes > was {
             let beside = self.workloads.bytes_in(workload.project_id).saturating_sub(was);
-            self.user_limits.check(UserLimit::LabelsBytes, spec.labels_bytes())?;
-            self.user_limits.check(UserLimit::ProjectWorkloadBytes, beside + bytes)?;
+            self.settings.user_limits.check(UserLimit::LabelsBytes, spec.labels_bytes())?;
+            self.settings.user_limits.check(UserLimit::ProjectWorkloadBytes, beside + bytes)?;
         }
         let limits_gpus = workload.spec.pods.pod.gpu != spec.pods.pod.gpu;
         self.limits.forget_expiry(&self.workloads[&id]);

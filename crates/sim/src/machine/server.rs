@@ -3,8 +3,8 @@
 
 use model::Cluster;
 use orchestrator::{
-    Batch, Culprits, Decision, Error, IdleSince, Input, Moment, NodeList, Settled, State, Subject,
-    leave_out_archived,
+    Batch, Culprits, Decision, Error, IdleSince, Input, Moment, NodeList, Settings, Settled, State,
+    Subject, leave_out_archived,
 };
 use records::Snapshot;
 use sched::{Action, Memory, Policy};
@@ -58,7 +58,7 @@ impl Server {
         ended_kept: usize,
     ) -> Result<Self, Error> {
         let mut state = State::recover(snapshot, nodes, gpus, policy.usage, at)?;
-        state.keep_ended(ended_kept);
+        state.set(Settings { ended_kept, ..Settings::default() });
         Ok(Self {
             state,
             view: View::default(),
