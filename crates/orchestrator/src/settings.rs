@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use spec::UserLimits;
 
-use crate::workloads::ENDED_KEPT;
-
+/// Maximum number of ended workloads in memory, without those that have a pending task.
+pub const ENDED_KEPT: usize = 1000;
 /// Longest time for which places may be kept, in milliseconds.
 pub const PLACES_KEPT_MS_MAX: u64 = 60_000;
 

@@ -43,6 +43,7 @@ mod properties;
 mod provider;
 mod published;
 mod read_back;
+mod read_back_objects;
 mod refusals;
 mod samples;
 mod scrape;

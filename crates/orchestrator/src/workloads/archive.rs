@@ -21,9 +21,6 @@ use crate::state::State;
 use crate::workloads::{Workload, Workloads};
 use view::Phase;
 
-/// Maximum number of ended workloads in memory, without those that have a pending task.
-pub const ENDED_KEPT: usize = 1000;
-
 impl Workload {
     /// Time of its end, if it may leave memory.
     fn leaves_since(&self) -> Option<Instant> {

@@ -40,7 +40,7 @@ use units::Instant;
 use uuid::Uuid;
 use view::{PendingClasses, PendingReason};
 
-pub use archive::{ENDED_KEPT, leave_out_archived};
+pub use archive::leave_out_archived;
 use orphans::Orphans;
 use ports::Ports;
 pub use ports::PortsWanted;
