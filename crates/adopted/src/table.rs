@@ -17,6 +17,8 @@ struct Known {
     generation: u32,
     /// Its place in the order of submissions, since it was first in a workload.
     seq: Option<u64>,
+    /// True if there was no room for it on its node, which may change with the node.
+    lacks_room: bool,
 }
 
 /// A node of the table.
@@ -91,9 +93,9 @@ impl Table {
     pub fn take(&mut self, pod: AdoptedPod) -> Option<Arc<AdoptedPod>> {
         let (uid, pod) = (pod.uid, Arc::new(pod));
         let before = self.pods.get(&uid).cloned();
-        let (workload, generation, seq) = before
-            .as_ref()
-            .map_or((None, 0, None), |known| (known.workload, known.generation, known.seq));
+        let fresh =
+            Known { pod: pod.clone(), workload: None, generation: 0, seq: None, lacks_room: false };
+        let known = before.clone().map_or(fresh, |known| Known { pod: pod.clone(), ..known });
         self.leave_node(before.as_ref().map(|known| &known.pod));
         if let Some(gang) = before.as_ref().and_then(|known| known.pod.gang.as_ref())
             && pod.gang.as_ref() != Some(gang)
@@ -106,7 +108,7 @@ impl Table {
         if let Some(node) = pod.node.as_ref().filter(|_| pod.holds()) {
             self.nodes.entry(node.clone()).or_default().pods.insert(uid);
         }
-        self.pods.insert(uid, Known { pod, workload, generation, seq });
+        self.pods.insert(uid, known);
         before.map(|known| known.pod)
     }
 
@@ -180,6 +182,26 @@ impl Table {
         let before = known.workload.replace(workload);
         self.leave_workload(before.filter(|before| *before != workload), uid);
         self.workloads.entry(workload).or_default().insert(uid);
+    }
+
+    /// Records whether there is no room for a pod on its node.
+    pub fn set_lacks_room(&mut self, uid: Uuid, lacks_room: bool) {
+        if let Some(known) = self.pods.get_mut(&uid) {
+            known.lacks_room = lacks_room;
+        }
+    }
+
+    /// True if there was no room for a pod on its node.
+    #[must_use]
+    pub fn lacks_room(&self, uid: Uuid) -> bool {
+        self.pods.get(&uid).is_some_and(|known| known.lacks_room)
+    }
+
+    /// Gives up the place of a pod in the order of submissions, which its workload keeps.
+    pub fn forget_seq(&mut self, uid: Uuid) {
+        if let Some(known) = self.pods.get_mut(&uid) {
+            known.seq = None;
+        }
     }
 
     /// The place of a pod in the order of submissions, since it was first in a workload.

@@ -1,6 +1,6 @@
 //! The specification of adopted pods as a workload: of one pod, or of a gang.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use spec::{
     AdoptedPod, CPU_MILLIS_MAX, Container, DEVICES_MAX, GpuRequest, MEMORY_BYTES_MAX, Place,
@@ -85,7 +85,8 @@ pub fn gang_of(pods: &[&AdoptedPod], pods_min: u32) -> Option<(WorkloadSpec, Vec
     let set = made.next()?;
     let name = first.gang.as_ref().map_or(&first.name, |gang| &gang.name);
     let name = format!("{}.{name}", first.namespace);
-    let gates = pods.iter().flat_map(|pod| &pod.gates).cloned().collect();
+    let gates: BTreeSet<_> = pods.iter().flat_map(|pod| &pod.gates).cloned().collect();
+    let gates = gates.into_iter().collect();
     let preemptible = is_preemptible(pods.iter().copied());
     let spec = WorkloadSpec { gates, preemptible, ..workload(first, name, set, made.collect()) };
     Some((spec, numbers))

@@ -74,7 +74,7 @@ fn pools_of<'a>(view: &WorkloadView, project: &'a ProjectView) -> Vec<&'a PoolSh
     let pools: Vec<_> = project.unit.pools.iter().filter(is_one).collect();
     let has_some = |pool: &&PoolShare| {
         let QueueStatus { allocated, fair_share, .. } = &pool.status;
-        pool.share.gpu_quota_millis + allocated.gpu_millis + fair_share.gpu_millis > 0
+        [pool.share.gpu_quota_millis, allocated.gpu_millis, fair_share.gpu_millis] != [0; 3]
     };
     let some: Vec<_> = pools.iter().copied().filter(has_some).collect();
     if some.is_empty() { pools } else { some }

@@ -23,8 +23,8 @@ pub(crate) enum Kubernetes {
 /// Flags of `manifests`.
 #[derive(Debug, Args)]
 pub(crate) struct Manifests {
-    /// Namespace of the server
-    #[arg(long, value_name = "NAME", default_value = "elastane")]
+    /// Namespace of the server; another than `elastane` must exist
+    #[arg(long, value_name = "NAME", default_value = engine_kube::OWN_NAMESPACE)]
     namespace: String,
     /// Image of the server, as `make package` builds it
     #[arg(long, value_name = "IMAGE", default_value = concat!("elastane:", env!("CARGO_PKG_VERSION")))]
@@ -32,12 +32,15 @@ pub(crate) struct Manifests {
     /// Names that pods give to this scheduler, with commas between them
     #[arg(long, value_name = "NAMES", default_value = "elastane", value_delimiter = ',')]
     scheduler_name: Vec<String>,
+    /// Also make the priority classes of Elastane, such as `train`, for all pods of the cluster
+    #[arg(long)]
+    priority_classes: bool,
 }
 
 impl Manifests {
     /// The settings of the manifests, which need no quotes there.
     fn options(self) -> Result<ManifestOptions, Error> {
-        let Self { namespace, image, scheduler_name: schedulers } = self;
+        let Self { namespace, image, scheduler_name: schedulers, priority_classes } = self;
         let names = std::iter::once(("--namespace", &namespace));
         for (flag, name) in names.chain(schedulers.iter().map(|name| ("--scheduler-name", name))) {
             units::check_name(name).map_err(|error| Error::Usage(format!("{flag}: {error}")))?;
@@ -49,7 +52,7 @@ impl Manifests {
                 "--image: `{image}` is no image; write one such as example.com/elastane:1"
             )));
         }
-        Ok(ManifestOptions { namespace, image, schedulers })
+        Ok(ManifestOptions { namespace, image, schedulers, priority_classes })
     }
 }
 

@@ -130,13 +130,13 @@ impl Feed {
 
     /// Reports a pod as protected for a while.
     fn protect(&self, uid: Uuid, why: String) {
-        self.newest().protect(uid, Some(why));
+        let refusal = self.newest().protect(uid, why);
         self.changed.notify_waiters();
         let own = self.own.clone();
         tokio::spawn(async move {
             tokio::time::sleep(PROTECTED_FOR).await;
             if let Some(feed) = own.upgrade() {
-                feed.newest().protect(uid, None);
+                feed.newest().unprotect(uid, refusal);
                 feed.changed.notify_waiters();
             }
         });
@@ -234,8 +234,12 @@ impl PodFeed for Feed {
         }
         let outcome = match self.client.evict(&reference, &DeleteOptions::default()).await {
             Ok(()) => FeedOutcome::Done,
-            // No disruption budget allows it now.
-            Err(error) if error.reason() == Some(&Reason::TooManyRequests) => {
+            // A disruption budget does not allow it now, or the pod has several, which is an internal
+            // error of the API server.
+            Err(error)
+                if error.is_disruption_budget()
+                    || error.reason() == Some(&Reason::InternalError) =>
+            {
                 FeedOutcome::Refused(error.to_string())
             }
             Err(error) => refused(&error),

@@ -21,4 +21,4 @@ mod tests;
 
 pub use check::{Check, NodeCounts, check};
 pub use engine_impl::{KubeEngine, Options};
-pub use manifests::{ManifestOptions, manifests};
+pub use manifests::{ManifestOptions, OWN_NAMESPACE, manifests};

@@ -7,6 +7,15 @@ use crate::rights::RIGHTS;
 
 const TEMPLATE: &str = include_str!("manifests.yaml");
 
+const NAMESPACE: &str = "apiVersion: v1
+kind: Namespace
+metadata:
+  name: {namespace}
+  labels:
+    pod-security.kubernetes.io/enforce: restricted
+---
+";
+
 /// Settings of the manifests.
 #[derive(Debug, Clone)]
 pub struct ManifestOptions {
@@ -16,14 +25,22 @@ pub struct ManifestOptions {
     pub image: String,
     /// Names that pods give to this scheduler.
     pub schedulers: Vec<String>,
+    /// True if the priority classes of Elastane are made for the whole cluster.
+    pub priority_classes: bool,
 }
+
+/// The namespace that the manifests make. Another one exists, and may have other objects.
+pub const OWN_NAMESPACE: &str = "elastane";
 
 /// The manifests, as documents of YAML.
 #[must_use]
 pub fn manifests(options: &ManifestOptions) -> String {
-    let ManifestOptions { namespace, image, schedulers } = options;
-    let priorities: Vec<String> = Priority::all().map(|class| of_priority(&class)).collect();
+    let ManifestOptions { namespace, image, schedulers, priority_classes } = options;
+    let classes = Priority::all().filter(|_| *priority_classes);
+    let priorities: Vec<String> = classes.map(|class| of_priority(&class)).collect();
+    let own_namespace = if namespace == OWN_NAMESPACE { NAMESPACE } else { "" };
     TEMPLATE
+        .replace("{own_namespace}", own_namespace)
         .replace("{namespace}", namespace)
         .replace("{image}", image)
         .replace("{schedulers}", &schedulers.join(","))

@@ -18,6 +18,8 @@ pub(crate) struct Seen {
     pub(crate) reference: ObjectRef,
     /// The last reason that was written into its condition `PodScheduled`.
     pub(crate) reported: Option<PlacementReport>,
+    /// Number of the last refusal of its eviction.
+    refusal: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +43,8 @@ pub(crate) struct Newest {
     changed: BTreeSet<Key>,
     listing_nodes: Listing<String>,
     listing_pods: Listing<Uuid>,
+    /// Number of refused evictions.
+    refusals: u64,
 }
 
 impl Newest {
@@ -60,12 +64,22 @@ impl Newest {
         }
     }
 
-    /// Notes that the cluster refuses to evict a pod, for this reason; or that it may be asked again.
-    pub(crate) fn protect(&mut self, uid: Uuid, why: Option<String>) {
-        if let Some(seen) = self.pods.get_mut(&uid)
-            && seen.pod.protected != why
-        {
-            seen.pod.protected = why;
+    /// Notes that the cluster refuses to evict a pod, for this reason; returns the number of the
+    /// refusal.
+    pub(crate) fn protect(&mut self, uid: Uuid, why: String) -> u64 {
+        self.refusals += 1;
+        if let Some(seen) = self.pods.get_mut(&uid) {
+            seen.pod.protected = Some(why);
+            seen.refusal = self.refusals;
+            self.changed.insert(Key::Pod(uid));
+        }
+        self.refusals
+    }
+
+    /// Notes that a pod may be asked to go again, unless it was refused once more meanwhile.
+    pub(crate) fn unprotect(&mut self, uid: Uuid, refusal: u64) {
+        if let Some(seen) = self.pods.get_mut(&uid).filter(|seen| seen.refusal == refusal) {
+            seen.pod.protected = None;
             self.changed.insert(Key::Pod(uid));
         }
     }
@@ -164,8 +178,9 @@ impl Newest {
         if before.as_ref().is_none_or(|seen| seen.pod != own) {
             self.changed.insert(Key::Pod(uid));
         }
-        let reported = before.and_then(|seen| seen.reported);
-        self.pods.insert(uid, Seen { pod: own, reference: ObjectRef::of(pod), reported });
+        let (reported, refusal) = before.map_or((None, 0), |seen| (seen.reported, seen.refusal));
+        let reference = ObjectRef::of(pod);
+        self.pods.insert(uid, Seen { pod: own, reference, reported, refusal });
     }
 
     /// A pod exists, and its state is not known.

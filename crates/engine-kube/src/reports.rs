@@ -20,6 +20,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const NO_PROJECT: &str = "P310";
 /// Code of pods with a field that is not supported.
 const NOT_SUPPORTED: &str = "P311";
+/// Code of gangs that lack pods or places.
+const GANG: &str = "P106";
 /// The word of the condition for each code. Autoscalers buy nodes for `Unschedulable`, so only
 /// reasons for which another node would help have it.
 pub(crate) const WORDS: [(&str, &str); 28] = [
@@ -28,7 +30,7 @@ pub(crate) const WORDS: [(&str, &str); 28] = [
     ("P103", "Unschedulable"),
     ("P104", "Unschedulable"),
     ("P105", "Unschedulable"),
-    ("P106", "WaitingForRoom"),
+    (GANG, "WaitingForRoom"),
     ("P107", "Unschedulable"),
     ("P108", "WaitingForRoom"),
     ("P109", "Unschedulable"),
@@ -142,10 +144,11 @@ impl Reports {
 }
 
 /// True if a condition says the same: numbers of a reason change with every decision, and only
-/// another kind of reason is written. The sentences of pods that are held have no numbers.
+/// another kind of reason is written. The sentences of pods that are held have no numbers, and the
+/// number of missing pods of a gang changes only with these.
 fn is_same(before: &PlacementReport, now: &PlacementReport) -> bool {
-    let is_held = [NO_PROJECT, NOT_SUPPORTED].contains(&now.code.as_str());
-    before.code == now.code && (!is_held || before.message == now.message)
+    let counts = [NO_PROJECT, NOT_SUPPORTED, GANG].contains(&now.code.as_str());
+    before.code == now.code && (!counts || before.message == now.message)
 }
 
 /// The reason of the condition for a code.

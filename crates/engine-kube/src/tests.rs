@@ -9,6 +9,7 @@ use crate::node::node_spec;
 use crate::pod::adopted_pod;
 use crate::reports::WORDS;
 use crate::requests::requests_of;
+use crate::rights::RIGHTS;
 
 fn pod(spec: &Value) -> Pod {
     let uid = "11111111-1111-4111-8111-111111111111";
@@ -210,12 +211,27 @@ fn a_refused_eviction_is_reported_until_the_pod_may_be_asked_again() {
     let mut newest = Newest::default();
     newest.take_pod(&bound, &ours);
     let uid = newest.all().pods[0].uid;
-    newest.protect(uid, Some("a budget".to_owned()));
+    let first = newest.protect(uid, "a budget".to_owned());
     newest.take_pod(&bound, &ours);
     let [FeedChange::Pod(pod)] = &*newest.take_changes() else { panic!("one change") };
     assert_eq!(pod.protected.as_deref(), Some("a budget"));
-    newest.protect(uid, None);
+    let second = newest.protect(uid, "a budget".to_owned());
     assert_eq!(newest.take_changes().len(), 1);
-    newest.protect(uid, None);
-    assert_eq!(newest.take_changes(), []);
+    newest.unprotect(uid, first);
+    assert_eq!(newest.take_changes(), [], "it was refused again since");
+    newest.unprotect(uid, second);
+    assert_eq!(newest.take_changes().len(), 1);
+}
+
+#[test]
+fn the_guide_has_each_permission() {
+    let guide = include_str!("../../../docs/guides/kubernetes.md");
+    for right in &RIGHTS {
+        let quoted = |names: Vec<&str>| {
+            names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        };
+        let verbs = quoted(right.verbs.iter().map(|verb| verb.name()).collect());
+        let row = format!("| {} | {verbs} |", quoted(right.resources.to_vec()));
+        assert!(guide.contains(&row), "{row}");
+    }
 }

@@ -203,6 +203,12 @@ impl Error {
         matches!(self.reason(), Some(Reason::Expired | Reason::Gone))
     }
 
+    /// `true` if a PodDisruptionBudget does not allow an eviction now.
+    #[must_use]
+    pub fn is_disruption_budget(&self) -> bool {
+        matches!(self, Self::Refused { refusal, .. } if refusal.is_disruption_budget())
+    }
+
     /// `true` if a later request may succeed although nothing else changes.
     #[must_use]
     pub fn is_transient(&self) -> bool {

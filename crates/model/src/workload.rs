@@ -112,7 +112,7 @@ pub struct Workload {
     pub not_before: Instant,
     /// When a pod of it was last placed, or restarted in its place.
     pub last_start: Option<Instant>,
-    /// What its pods do in their places.
+    /// State of its pods in their places.
     pub activity: Activity,
     /// When an elastic pod of it last changed size.
     pub last_resize: Option<Instant>,
@@ -137,7 +137,7 @@ pub struct Workload {
     pub pools: SmallVec<[PoolId; 1]>,
 }
 
-/// What the pods of a workload do in their places.
+/// State of the pods of a workload in their places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Activity {
     /// At least one of them runs, or begins to at once.

@@ -397,7 +397,7 @@ impl State {
             reasons.iter().filter_map(PendingReason::own).any(|why| why.code == kept.code)
         };
         if let Some(kept) = self.keeps_places(workload).filter(|kept| !is_told(kept)) {
-            // Of a gang in its grace it is the first thing to know.
+            // For a gang in its grace this matters most.
             let kept = std::iter::once(PendingReason::Own(kept));
             reasons = kept.chain(reasons.iter().cloned()).collect();
         }

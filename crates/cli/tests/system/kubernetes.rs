@@ -241,7 +241,8 @@ fn the_printed_manifests_give_the_server_what_it_needs_and_leave_nothing() {
     kube.node("n1");
     kube.namespace("team-a");
     let mut sandbox = Sandbox::new();
-    let objects = documents(&sandbox.shell("elastane kubernetes manifests").text);
+    let objects =
+        documents(&sandbox.shell("elastane kubernetes manifests --priority-classes").text);
     for object in &objects {
         kube.runtime.block_on(cluster.apply(object)).unwrap();
     }
@@ -252,6 +253,15 @@ fn the_printed_manifests_give_the_server_what_it_needs_and_leave_nothing() {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec});
     kube.runtime.block_on(cluster.apply(&pod)).unwrap();
     kube.runtime.block_on(cluster.remove(&pod)).unwrap();
+
+    // By itself it makes nothing that others may have.
+    let kinds = |line: &str| -> Vec<String> {
+        let objects = documents(&sandbox.shell(line).text);
+        objects.iter().map(|object| object["kind"].as_str().unwrap().to_owned()).collect()
+    };
+    let elsewhere = kinds("elastane kubernetes manifests --namespace team-a");
+    let shared = ["Namespace", "PriorityClass"].map(str::to_owned);
+    assert!(elsewhere.iter().all(|kind| !shared.contains(kind)), "{elsewhere:?}");
 
     let own = kube.runtime.block_on(cluster.kubeconfig_of("elastane", "elastane"));
     let checked =

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use engine::{Error, FEED_CHANGES_MAX, PodFeed};
 use spec::{
-    AdoptedGang, AdoptedPhase, AdoptedPod, FeedChange, FeedListing, FeedOutcome, Hold, NodeSpec,
-    Place, PlacementReport,
+    AdoptedPhase, AdoptedPod, FeedChange, FeedListing, FeedOutcome, Hold, NodeSpec, Place,
+    PlacementReport,
 };
 use tokio::sync::Notify;
 use units::Instant;
@@ -17,40 +17,40 @@ use view::Phase;
 use crate::world::{World, nodes, project};
 
 #[derive(Default)]
-struct Cluster {
-    nodes: BTreeMap<String, NodeSpec>,
+pub(crate) struct Cluster {
+    pub(crate) nodes: BTreeMap<String, NodeSpec>,
     pods: BTreeMap<Uuid, AdoptedPod>,
-    changes: VecDeque<FeedChange>,
+    pub(crate) changes: VecDeque<FeedChange>,
     /// Operations, in order.
     verbs: Vec<String>,
     /// Bindings that fail before one is carried out.
     binds_failing: u32,
     /// Name of the pod that a disruption budget protects.
-    protected: Option<String>,
+    pub(crate) protected: Option<String>,
 }
 
 /// A cluster in memory whose pods run as soon as they are bound.
 #[derive(Default)]
-struct FakeFeed {
+pub(crate) struct FakeFeed {
     cluster: Mutex<Cluster>,
     changed: Notify,
 }
 
 impl FakeFeed {
-    fn with<T>(&self, change: impl FnOnce(&mut Cluster) -> T) -> T {
+    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Cluster) -> T) -> T {
         let done = change(&mut self.cluster.lock().unwrap());
         self.changed.notify_one();
         done
     }
 
-    fn put(&self, pod: AdoptedPod) {
+    pub(crate) fn put(&self, pod: AdoptedPod) {
         self.with(|c| {
             c.changes.push_back(FeedChange::Pod(Box::new(pod.clone())));
             c.pods.insert(pod.uid, pod);
         });
     }
 
-    fn put_node(&self, node: NodeSpec) {
+    pub(crate) fn put_node(&self, node: NodeSpec) {
         self.with(|c| {
             c.changes.push_back(FeedChange::Node(node.clone()));
             c.nodes.insert(node.name.clone(), node);
@@ -63,13 +63,13 @@ impl FakeFeed {
     }
 
     /// Changes a pod.
-    fn change(&self, name: &str, change: impl FnOnce(&mut AdoptedPod)) {
+    pub(crate) fn change(&self, name: &str, change: impl FnOnce(&mut AdoptedPod)) {
         let mut pod = self.pod(name);
         change(&mut pod);
         self.put(pod);
     }
 
-    fn delete(&self, name: &str) {
+    pub(crate) fn delete(&self, name: &str) {
         let uid = self.pod(name).uid;
         self.with(|c| {
             c.pods.remove(&uid);
@@ -77,7 +77,7 @@ impl FakeFeed {
         });
     }
 
-    fn verbs(&self) -> Vec<String> {
+    pub(crate) fn verbs(&self) -> Vec<String> {
         self.with(|c| c.verbs.clone())
     }
 }
@@ -150,7 +150,7 @@ impl PodFeed for FakeFeed {
 }
 
 /// A pod with a GPU that this server has to place.
-fn pod(namespace: &str, name: &str) -> AdoptedPod {
+pub(crate) fn pod(namespace: &str, name: &str) -> AdoptedPod {
     AdoptedPod {
         uid: Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{namespace}/{name}").as_bytes()),
         namespace: namespace.to_owned(),
@@ -177,15 +177,8 @@ fn pod(namespace: &str, name: &str) -> AdoptedPod {
     }
 }
 
-/// A pod of a gang of this many.
-fn of_gang(name: &str, pods_min: u32) -> AdoptedPod {
-    let id = Uuid::from_u128(9);
-    let gang = AdoptedGang { id, name: "job.train".to_owned(), pods_min };
-    AdoptedPod { gang: Some(gang), ..pod("team-a", name) }
-}
-
 /// A pod of others on a node.
-fn foreign(name: &str, node: &str, gpus: u32) -> AdoptedPod {
+pub(crate) fn foreign(name: &str, node: &str, gpus: u32) -> AdoptedPod {
     AdoptedPod {
         is_ours: false,
         gpus,
@@ -196,7 +189,7 @@ fn foreign(name: &str, node: &str, gpus: u32) -> AdoptedPod {
 }
 
 /// A server on one node with this many GPUs and these quotas, and its feed.
-async fn world(gpus: u32, quotas: &[u64]) -> (World, Arc<FakeFeed>) {
+pub(crate) async fn world(gpus: u32, quotas: &[u64]) -> (World, Arc<FakeFeed>) {
     let mut world = World::new(Vec::new(), quotas).await;
     let feed = Arc::new(FakeFeed::default());
     for node in nodes(1, gpus) {
@@ -205,6 +198,13 @@ async fn world(gpus: u32, quotas: &[u64]) -> (World, Arc<FakeFeed>) {
     world.engine.set_feed(feed.clone());
     world.restart().await;
     (world, feed)
+}
+
+/// Names of pods in the operations that begin with a word, in order.
+pub(crate) fn names(feed: &FakeFeed, verb: &str) -> Vec<String> {
+    let verbs = feed.verbs().into_iter();
+    let named = verbs.filter_map(|of| Some(of.strip_prefix(verb)?.split(' ').nth(1)?.to_owned()));
+    named.collect()
 }
 
 #[tokio::test]
@@ -341,133 +341,6 @@ async fn what_only_the_owner_can_do_is_refused_with_the_command_for_it() {
     let refused = world.handle.suspend("alice", id).await.unwrap_err().to_string();
     assert!(refused.contains("pod team-a/a1 of Kubernetes"), "{refused}");
     assert_eq!(feed.verbs().len(), 1);
-}
-
-/// Names of pods in the operations that begin with a word, in order.
-fn names(feed: &FakeFeed, verb: &str) -> Vec<String> {
-    let verbs = feed.verbs().into_iter();
-    let named = verbs.filter_map(|of| Some(of.strip_prefix(verb)?.split(' ').nth(1)?.to_owned()));
-    named.collect()
-}
-
-#[tokio::test]
-async fn a_gang_waits_for_its_pods_and_for_room_and_is_bound_whole() {
-    let (world, feed) = world(3, &[3]).await;
-    feed.put(pod("team-a", "single"));
-    world.phase("team-a.single", Phase::Running).await;
-    feed.put(of_gang("t-0", 3));
-    feed.put(of_gang("t-1", 3));
-    world.waits_for("team-a.job.train", "P106").await;
-    let why = &world.why("team-a.job.train")[0].message;
-    assert_eq!(&**why, "3 pods must run together, and only 2 are there");
-    feed.put(of_gang("t-2", 3));
-    let some_fit = |_: &view::View| {
-        let why = world.why("team-a.job.train");
-        why.iter().any(|why| why.message.contains("3 pods must start together; 2 fit"))
-    };
-    world.until("room for two", some_fit).await;
-    assert_eq!(names(&feed, "bind"), ["single"]);
-    feed.change("single", |pod| pod.phase = AdoptedPhase::Succeeded);
-    world.phase("team-a.job.train", Phase::Running).await;
-    assert_eq!(names(&feed, "bind"), ["single", "t-0", "t-1", "t-2"]);
-    let told = names(&feed, "report");
-    assert!(["t-0", "t-1", "t-2"].iter().all(|name| told.iter().any(|of| of.starts_with(name))));
-    // A pod above the number starts by itself.
-    feed.put(of_gang("t-3", 3));
-    world.waits_for("team-a.t-3", "P102").await;
-}
-
-#[tokio::test]
-async fn an_evicted_gang_goes_as_a_whole_and_its_next_pods_are_a_gang_again() {
-    let (world, feed) = world(2, &[1, 1]).await;
-    for name in ["t-0", "t-1"] {
-        feed.put(of_gang(name, 2));
-    }
-    world.phase("team-a.job.train", Phase::Running).await;
-    feed.put(pod("team-b", "b1"));
-    world.until("both evicted", |_| names(&feed, "evict").len() == 2).await;
-    // The Job makes the next pods before the others are gone.
-    for name in ["u-0", "u-1"] {
-        feed.put(of_gang(name, 2));
-    }
-    let two = |view: &view::View| {
-        view.workloads.values().filter(|w| w.spec.name == "team-a.job.train").count() == 2
-    };
-    world.until("the next gang", two).await;
-    feed.delete("t-0");
-    feed.delete("t-1");
-    world.phase("team-b.b1", Phase::Running).await;
-    world.until("one gang", |view| view.workloads.len() == 2).await;
-    feed.change("b1", |pod| pod.phase = AdoptedPhase::Succeeded);
-    world.phase("team-a.job.train", Phase::Running).await;
-    assert_eq!(names(&feed, "bind"), ["t-0", "t-1", "b1", "u-0", "u-1"]);
-}
-
-#[tokio::test]
-async fn a_pod_in_place_of_one_that_failed_takes_its_number() {
-    let (world, feed) = world(3, &[3]).await;
-    for name in ["t-0", "t-1"] {
-        feed.put(of_gang(name, 2));
-    }
-    world.phase("team-a.job.train", Phase::Running).await;
-    feed.change("t-0", |pod| pod.phase = AdoptedPhase::Failed);
-    feed.put(of_gang("t-2", 2));
-    world.until("bound", |_| names(&feed, "bind").len() == 3).await;
-    let gang = world.phase("team-a.job.train", Phase::Running).await;
-    let pods: Vec<_> = gang.pods.iter().map(|pod| pod.name.as_str()).collect();
-    assert_eq!(pods, ["t-2", "t-1"]);
-    // One that is being deleted keeps its number until it is gone.
-    feed.change("t-1", |pod| pod.deleting = true);
-    feed.put(of_gang("t-3", 2));
-    world.decided().await;
-    assert_eq!(names(&feed, "bind").len(), 3);
-    feed.delete("t-1");
-    world.until("bound", |_| names(&feed, "bind").len() == 4).await;
-    assert_eq!((names(&feed, "evict").len(), world.handle.view().workloads.len()), (0, 1));
-    feed.change("t-2", |pod| pod.phase = AdoptedPhase::Succeeded);
-    feed.change("t-3", |pod| pod.phase = AdoptedPhase::Succeeded);
-    world.phase("team-a.job.train", Phase::Completed).await;
-}
-
-#[tokio::test]
-async fn a_restart_finds_a_gang_where_it_runs() {
-    let (mut world, feed) = world(3, &[3]).await;
-    for name in ["t-0", "t-1", "t-2"] {
-        feed.put(of_gang(name, 3));
-    }
-    world.phase("team-a.job.train", Phase::Running).await;
-    feed.delete("t-0");
-    world
-        .until("left", |view| view.workloads.values().any(|w| w.allocated.gpu_millis == 2000))
-        .await;
-    let before = feed.verbs();
-    world.restart().await;
-    let gang = world.phase("team-a.job.train", Phase::Running).await;
-    assert_eq!((gang.pods.len(), gang.allocated.gpu_millis), (2, 2000));
-    feed.put(pod("team-a", "single"));
-    world.phase("team-a.single", Phase::Running).await;
-    let after = feed.verbs();
-    assert_eq!(after[before.len()..].iter().filter(|verb| !verb.starts_with("report")).count(), 1);
-}
-
-#[tokio::test]
-async fn a_gang_loses_a_node_and_finds_it_again() {
-    let (world, feed) = world(1, &[2]).await;
-    let other = NodeSpec { simulated: false, name: "node-2".to_owned(), ..nodes(1, 1).remove(0) };
-    feed.put_node(other.clone());
-    world.until("two nodes", |view| view.nodes.len() == 2).await;
-    for name in ["t-0", "t-1"] {
-        feed.put(of_gang(name, 2));
-    }
-    world.phase("team-a.job.train", Phase::Running).await;
-    feed.with(|c| c.changes.push_back(FeedChange::NodeGone("node-2".to_owned())));
-    let held = |millis| {
-        move |view: &view::View| view.workloads.values().any(|w| w.allocated.gpu_millis == millis)
-    };
-    world.until("half of it", held(1000)).await;
-    feed.put_node(other);
-    world.until("all of it", held(2000)).await;
-    assert_eq!((names(&feed, "bind").len(), names(&feed, "evict").len()), (2, 0));
 }
 
 #[tokio::test]

@@ -2,9 +2,9 @@
 
 use engine::{Exit, LogRange, PullFailure, RunEvent, RunKey, RunState};
 use futures_util::StreamExt;
-use spec::{Restart, WorkloadSpec};
+use spec::{Priority, Restart, WorkloadSpec};
 use units::Instant;
-use view::{Phase, PodState};
+use view::{Phase, PodState, View};
 
 use crate::world::{World, nodes, training, with, workspace};
 
@@ -245,6 +245,35 @@ async fn where_no_places_are_kept_a_failed_attempt_costs_the_place() {
     w.submit(1, training("waits", 1)).await;
     w.engine.end(w.engine.run_of("shell").key, Exit::Code(1));
     w.becomes("shell Pending 0/1\nwaits Running 1/1").await;
+}
+
+/// One of two pods pauses in its place, with another server after that: the other pod runs, so the
+/// workload, which is not preemptible, does not give way.
+#[tokio::test]
+async fn a_workload_of_which_a_pod_runs_does_not_pause_after_a_restart() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    let mut two = workspace("two", 1);
+    (two.pods.pods, two.pods.pods_min) = (2, 1);
+    w.submit(1, two).await;
+    w.phase("two", Phase::Running).await;
+    for first in [0, 1] {
+        w.engine.end(w.engine.runs_of("two").swap_remove(first).key, Exit::Code(1));
+        let pauses = |view: &View| {
+            view.workloads.values().any(|one| one.pods.iter().any(|pod| pod.restart_at.is_some()))
+        };
+        w.until("one pauses", pauses).await;
+        w.restart().await;
+        let urgent = WorkloadSpec {
+            priority: Priority { value: 1000, class: "p".into() },
+            ..training("urgent", 1)
+        };
+        w.submit(1, urgent).await;
+        w.waits_for("urgent", "P102").await;
+        assert!(w.get("two").unwrap().pods.iter().all(|pod| pod.node_name.is_some()));
+        w.delete("urgent").await;
+        w.clock.advance_ms(60_000);
+        w.phase("two", Phase::Running).await;
+    }
 }
 
 #[tokio::test]

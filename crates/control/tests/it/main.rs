@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
 mod adopted;
+mod adopted_gangs;
 mod archived;
 mod chaos;
 mod checkpoints;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use adopted::{gang_of, member_of};
 use records::Desired;
-use spec::AdoptedPod;
+use spec::{AdoptedPhase, AdoptedPod};
 use uuid::Uuid;
 
 use crate::state::State;
@@ -30,7 +30,7 @@ impl State {
         match standing.map(|(_, id)| id) {
             Some(id) if self.workloads[&id].pods_are_complete() => self.join_gang(id, pods),
             Some(id) => {
-                self.drop_workload(id);
+                self.remake(id);
                 self.adopted.settled(gang);
                 self.form_gang(gang, pods);
             }
@@ -42,8 +42,12 @@ impl State {
     fn unattached(&mut self, pods: Vec<Arc<AdoptedPod>>) -> Vec<(Arc<AdoptedPod>, u64)> {
         let mut free: Vec<_> = pods
             .into_iter()
-            .filter(|pod| self.workloads.home(pod.uid).is_none())
+            .filter(|pod| {
+                let home = self.workloads.home(pod.uid);
+                home.is_none_or(|home| pod.node.is_none() && self.has_left(home))
+            })
             .filter(|pod| !pod.phase.is_over() && !pod.deleting)
+            .filter(|pod| !self.adopted.lacks_room(pod.uid))
             .collect();
         free.sort_by(|a, b| {
             let key = |pod: &AdoptedPod| (!pod.holds(), pod.created_at);
@@ -58,6 +62,7 @@ impl State {
 
     /// Makes a gang of the pods that exist.
     fn form_gang(&mut self, gang: Uuid, pods: Vec<Arc<AdoptedPod>>) {
+        let some_succeeded = pods.iter().any(|pod| pod.phase == AdoptedPhase::Succeeded);
         let pods = self.unattached(pods);
         let Some((first, project_id)) = pods.first().map(|(pod, project)| (pod.uid, *project))
         else {
@@ -69,8 +74,8 @@ impl State {
             pods.into_iter().partition(|(_, project)| *project == project_id);
         let together = own.len().min(pods_min as usize);
         let members: Vec<&AdoptedPod> = own[..together].iter().map(|(pod, _)| &**pod).collect();
-        // After a restart some of its pods may have ended already.
-        let has_begun = members.iter().any(|pod| pod.holds());
+        // Some of its pods may have ended already, and will not come again.
+        let has_begun = some_succeeded || members.iter().any(|pod| pod.holds());
         if let Some((spec, numbers)) = gang_of(&members, if has_begun { 0 } else { pods_min }) {
             let numbered: Vec<_> = members.into_iter().zip(numbers).collect();
             let id = Uuid::new_v5(&gang, first.as_bytes());
@@ -89,7 +94,8 @@ impl State {
     /// its number; without one they are workloads by themselves.
     fn join_gang(&mut self, id: Uuid, pods: Vec<Arc<AdoptedPod>>) {
         self.drop_members(id);
-        for (pod, project_id) in self.unattached(pods) {
+        let ready = self.unattached(pods).into_iter().filter(|(pod, _)| pod.gates.is_empty());
+        for (pod, project_id) in ready {
             let workload = &self.workloads[&id];
             let of = member_of(&pod);
             let left = workload.pods.iter().filter(|own| own.left);
@@ -107,6 +113,11 @@ impl State {
             }
             self.settle_member(&pod);
         }
+    }
+
+    /// True if a pod has left the set of its workload and has no place.
+    pub(super) fn has_left(&self, (id, number): Home) -> bool {
+        self.workloads.pod(id, number).is_some_and(|own| own.left && own.model.is_none())
     }
 
     fn settle_member(&mut self, pod: &AdoptedPod) {

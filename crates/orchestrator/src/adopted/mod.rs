@@ -48,8 +48,10 @@ impl State {
             FeedChange::Node(spec) => {
                 let name = spec.name.clone();
                 self.node_event(NodeEvent::Applied(spec));
-                let uncharged = self.adopted.uncharged_on(&name);
-                uncharged.into_iter().for_each(|uid| self.settle_pod(uid));
+                for uid in self.adopted.uncharged_on(&name) {
+                    self.adopted.set_lacks_room(uid, false);
+                    self.settle_pod(uid);
+                }
             }
             FeedChange::NodeGone(name) => {
                 self.adopted.pods_on(&name).into_iter().for_each(|uid| self.drop_pod(uid));
@@ -88,10 +90,11 @@ impl State {
             Some(why) if is_ending && !pod.deleting => {
                 let message = format!("pod {} is not evicted: {why}", pod.full_name());
                 self.emit(id, EventBuilder::new("EvictionRefused", message).warning());
-                self.drop_workload(id);
+                self.remake(id);
             }
             _ => {
-                let pods = self.adopted.pods_of(id);
+                let numbered = self.workloads[&id].pods.iter().map(|own| own.id);
+                let pods: Vec<_> = numbered.filter_map(|uid| self.adopted.get(uid)).collect();
                 let preemptible = adopted::is_preemptible(pods.iter().map(|pod| &**pod));
                 self.set_preemptible(id, preemptible);
             }
@@ -112,7 +115,10 @@ impl State {
     /// Updates a node that a pod has left: others there may have had no room until now.
     fn settle_freed(&mut self, node: Option<String>) {
         let uncharged = node.iter().flat_map(|name| self.adopted.uncharged_on(name));
-        uncharged.collect::<Vec<_>>().into_iter().for_each(|uid| self.settle_adopted(uid));
+        for uid in uncharged.collect::<Vec<_>>() {
+            self.adopted.set_lacks_room(uid, false);
+            self.settle_adopted(uid);
+        }
         self.settle_held_on(node);
     }
 
@@ -127,7 +133,8 @@ impl State {
     /// Puts a pod into a workload, or updates the workload that it is in.
     fn settle_adopted(&mut self, uid: Uuid) {
         let Some(pod) = self.adopted.get(uid).filter(|pod| pod.is_ours) else { return };
-        if self.workloads.home(uid).is_none() {
+        let home = self.workloads.home(uid);
+        if home.is_none_or(|home| pod.node.is_none() && self.has_left(home)) {
             if pod.phase.is_over() || (pod.deleting && !pod.holds()) {
                 return;
             }
@@ -177,6 +184,8 @@ impl State {
         let seqs: Vec<_> = pods.iter().map(|(pod, _)| self.seq_of(pod.uid)).collect();
         let seq = seqs.iter().copied().min().unwrap_or_default();
         let created_at = pods.iter().map(|(pod, _)| pod.created_at).min().unwrap_or(self.now);
+        let name = self.free_name(project_id, &spec.name);
+        let spec = WorkloadSpec { name, ..spec };
         let workload = Workload {
             pods: pods.iter().map(|(pod, number)| self.record_of(pod, *number)).collect(),
             created_at: created_at.min(self.now),
@@ -204,6 +213,16 @@ impl State {
         }
     }
 
+    /// A name that no workload of a project has: a gang that ends and the next one of its owner have
+    /// different ones.
+    fn free_name(&self, project_id: u64, name: &str) -> String {
+        let taken = self.workloads.names_in(project_id);
+        let is_free = |name: &String| taken.is_none_or(|taken| !taken.contains_key(name));
+        let numbered = (2_u64..).map(|number| format!("{name}.{number}"));
+        let mut names = std::iter::once(name.to_owned()).chain(numbered);
+        names.find(is_free).unwrap_or_default()
+    }
+
     /// The place of a pod in the order of submissions, which it keeps in any workload.
     fn seq_of(&mut self, uid: Uuid) -> u64 {
         self.adopted.seq(uid).unwrap_or_else(|| self.workloads.next_seq())
@@ -226,10 +245,11 @@ impl State {
             let at = place.map(|place| self.node_name(place.node));
             if at.as_ref().is_some_and(|at| at != node) {
                 // Another has bound it elsewhere.
-                self.drop_workload(id);
+                self.remake(id);
                 return self.settle_adopted(pod.uid);
             }
             if at.is_none() && !self.place_adopted(home, node) {
+                self.adopted.set_lacks_room(pod.uid, true);
                 self.drop_pod(pod.uid);
                 let name = pod.full_name();
                 let note = format!("pod {name} has no room on {node}: it is charged to no project");
@@ -326,31 +346,53 @@ impl State {
         let others = self.adopted.pods_of(home.0).iter().any(|pod| pod.uid != uid);
         let leaves = self.leave_if_others_live(home);
         if !leaves && !(others && (is_ending || self.workloads[&home.0].completed_at.is_some())) {
-            return self.drop_workload(home.0);
+            // The pods that exist go on, in this or in another workload.
+            return if exists || others { self.remake(home.0) } else { self.drop_workload(home.0) };
         }
-        if exists && let Some(generation) = self.workloads.pod(home.0, home.1).map(|p| p.generation)
+        if let Some(generation) = self.workloads.pod(home.0, home.1).map(|own| own.generation)
+            && let Some(pod) = self.adopted.get(uid)
         {
             self.adopted.release(uid, generation);
+            self.adopted.forget_seq(uid);
+            pod.gang.iter().for_each(|gang| self.adopted.unsettle(gang.id));
         }
         self.vacate(home);
         self.outbox.withdraw(uid);
     }
 
-    /// Removes the workload of pods, without an effect on the pods.
+    /// Ends the workload of pods that do not exist any more.
     fn drop_workload(&mut self, id: Uuid) {
-        let Some(workload) = self.workloads.get(&id) else { return };
+        self.vacate_all(id);
+        self.set_desired(id, Desired::Delete);
+        self.finish_deletion(id);
+    }
+
+    /// Removes the workload of pods that exist, without an effect on them: they are taken in again.
+    fn remake(&mut self, id: Uuid) {
+        let nodes = self.vacate_all(id);
+        self.remove_workload(id);
+        nodes.into_iter().for_each(|node| self.settle_held_on(Some(node)));
+    }
+
+    /// Frees the places of the pods of a workload and gives the pods back to the table; returns the
+    /// nodes that they hold amounts on.
+    fn vacate_all(&mut self, id: Uuid) -> BTreeSet<String> {
+        let Some(workload) = self.workloads.get(&id) else { return BTreeSet::new() };
         let pods: Vec<_> =
             workload.pods.iter().map(|pod| (pod.run(), (id, pod.number()))).collect();
-        for (run, _) in &pods {
-            let gang = self.adopted.get(run.pod).and_then(|pod| Some(pod.gang.as_ref()?.id));
-            gang.into_iter().for_each(|gang| self.adopted.unsettle(gang));
-            self.adopted.release(run.pod, run.generation);
-        }
-        self.set_desired(id, Desired::Delete);
+        // A workload that was to be deleted is not: its end is not told.
+        self.set_desired(id, Desired::Run);
         self.release_all(id);
-        pods.iter().for_each(|(_, home)| self.vacate(*home));
-        self.finish_deletion(id);
-        pods.iter().for_each(|(run, _)| self.outbox.withdraw(run.pod));
+        let mut nodes = BTreeSet::new();
+        for (run, home) in pods {
+            self.vacate(home);
+            self.outbox.withdraw(run.pod);
+            self.adopted.release(run.pod, run.generation);
+            let Some(pod) = self.adopted.get(run.pod) else { continue };
+            pod.gang.iter().for_each(|gang| self.adopted.unsettle(gang.id));
+            nodes.extend(pod.node.clone().filter(|_| pod.holds()));
+        }
+        nodes
     }
 
     /// Frees the place of a pod that is gone, or that another API decides about.

@@ -150,6 +150,8 @@ impl State {
         let Some((id, number)) = self.home_of(pod) else { return };
         match step {
             Step::Bind { to, .. } => {
+                // It may have paused in another place.
+                self.note_begun(id);
                 self.placed(id, number);
                 let message = format!("placed on {}", self.place_in_words(to));
                 self.emit(id, EventBuilder::new("Scheduled", message).pod(number));

@@ -141,7 +141,7 @@ impl State {
     }
 
     /// Records that a pod of a workload has started: in its kept place, or after preparations.
-    pub(super) fn note_begun(&mut self, id: Uuid) {
+    pub(crate) fn note_begun(&mut self, id: Uuid) {
         let model = self.workloads.get(&id).and_then(|workload| workload.model);
         if let Some(model) = model.filter(|model| !self.cluster.workloads()[*model].runs()) {
             self.set_activity(model, Activity::Runs);
@@ -160,33 +160,46 @@ impl State {
     }
 
     /// Counts the time in which a gang held places without enough pods once it is over, and bounds
-    /// it when it begins: with that in back-offs it is within the workload's sum.
+    /// it when it begins.
     pub(crate) fn note_stale(&mut self, model: WorkloadId, before: Option<Instant>) {
         let Some(id) = self.workloads.of_model(model) else { return };
         match (before, self.cluster.workloads()[model].stale_since) {
-            (None, Some(_)) => {
-                let workload = &self.workloads[&id];
-                let kept = workload.pods.iter().map(|pod| workload.kept_ms(pod.number()));
-                let most_ms = self.kept_ms_max(workload);
-                let grace_ms = most_ms.saturating_sub(kept.max().unwrap_or_default());
-                let longest_ms = self.settings.places_kept_ms;
-                self.cluster.change_workload(model, move |cluster: &mut Cluster| {
-                    cluster.set_grace(model, Some(grace_ms.min(longest_ms)));
-                });
-            }
-            (Some(since), None) => {
-                let kept_ms = self.now.since_ms(since);
-                let Some(workload) = self.workloads.get_mut(&id) else { return };
-                let lost = |pod: &Pod| workload.is_lost_without(pod.number());
-                // The times of pods that restart together are summed.
-                let counted = if workload.pods.iter().any(lost) { 1 } else { usize::MAX };
-                for pod in workload.pods.iter_mut().take(counted) {
-                    pod.kept_ms = pod.kept_ms.saturating_add(kept_ms);
-                }
-            }
+            (None, Some(_)) => self.bound_grace(model),
+            (Some(since), None) => self.count_kept(id, self.now.since_ms(since)),
             _ => {}
         }
         self.touch(id);
+    }
+
+    /// Bounds the time for which a gang that lacks pods holds places: with what it held in back-offs
+    /// and before, it is within the workload's sum.
+    pub(crate) fn bound_grace(&mut self, model: WorkloadId) {
+        let Some(id) = self.workloads.of_model(model) else { return };
+        if self.cluster.workloads()[model].stale_since.is_none() {
+            return;
+        }
+        let workload = &self.workloads[&id];
+        let kept = workload.pods.iter().map(|pod| workload.kept_ms(pod.number()));
+        let left_ms = self.kept_ms_max(workload).saturating_sub(kept.max().unwrap_or_default());
+        let grace_ms = left_ms.min(self.settings.places_kept_ms);
+        self.cluster.change_workload(model, move |cluster: &mut Cluster| {
+            cluster.set_grace(model, Some(grace_ms));
+        });
+    }
+
+    /// Adds to the time for which a workload held places: for pods that restart together once.
+    fn count_kept(&mut self, id: Uuid, kept_ms: u64) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let lost = |pod: &Pod| workload.is_lost_without(pod.number());
+        let numbers: Vec<usize> = match workload.pods.iter().any(lost) {
+            true => workload.spec.gangs().iter().filter_map(|gang| gang.first().copied()).collect(),
+            false => workload.pods.iter().map(Pod::number).collect(),
+        };
+        for number in numbers {
+            if let Some(pod) = self.workloads.pod_mut(id, number) {
+                pod.kept_ms = pod.kept_ms.saturating_add(kept_ms);
+            }
+        }
     }
 
     /// Maximum time for which a workload may hold places in which nothing runs, in milliseconds.

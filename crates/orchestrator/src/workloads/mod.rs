@@ -167,19 +167,7 @@ impl Workloads {
     pub(crate) fn is_in_step(&self) -> bool {
         let mut fresh = Self::default();
         self.all.values().for_each(|workload| fresh.insert(workload.clone()));
-        // A gang that ends and the next one have one name; it is that of the next.
-        let is_named = |(project, names): (&u64, &BTreeMap<String, Uuid>)| {
-            let ours = self.names.get(project);
-            ours.is_some_and(|ours| ours.keys().eq(names.keys()))
-        };
-        let ids = self.names.values().flat_map(BTreeMap::iter);
-        let are_there = |(name, id): (&String, &Uuid)| {
-            self.all.get(id).is_some_and(|workload| workload.spec.name == *name)
-        };
-        (&fresh.homes, &fresh.by_model) == (&self.homes, &self.by_model)
-            && fresh.names.len() == self.names.len()
-            && fresh.names.iter().all(is_named)
-            && ids.into_iter().all(are_there)
+        (&fresh.names, &fresh.homes, &fresh.by_model) == (&self.names, &self.homes, &self.by_model)
             && fresh.bytes == self.bytes
             && fresh.restarting == self.restarting
             && self.classes.all_members().eq(fresh.classes.all_members())
@@ -281,10 +269,7 @@ impl Workloads {
         if let Some(names) = self.names.get_mut(&workload.project_id)
             && workload.spec.revision.is_none()
         {
-            // An adopted pod of this name may exist already.
-            if names.get(&workload.spec.name) == Some(&id) {
-                names.remove(&workload.spec.name);
-            }
+            names.remove(&workload.spec.name);
             if names.is_empty() {
                 self.names.remove(&workload.project_id);
             }

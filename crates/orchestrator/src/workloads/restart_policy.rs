@@ -205,6 +205,11 @@ impl State {
         if is_known {
             self.emit(id, EventBuilder::new("Deleted", "deleted"));
         }
+        self.remove_workload(id);
+    }
+
+    /// Removes a workload none of whose pods has a place.
+    pub(crate) fn remove_workload(&mut self, id: Uuid) {
         self.leave_model(id);
         let Some(mut workload) = self.workloads.remove(id) else { return };
         workload.pending = Arc::default();

@@ -103,6 +103,12 @@ impl State {
                 self.runs.assembling.insert(*id);
             }
         }
+        let held: BTreeSet<Uuid> = placed.iter().map(|(id, ..)| *id).collect();
+        for id in held {
+            if self.workloads.get(&id).is_some_and(|workload| self.holds_any(workload)) {
+                self.note_at_rest(id, model::Activity::Pauses);
+            }
+        }
         for (id, number, row) in placed {
             self.restore_next(*id, *number, row);
         }
@@ -118,6 +124,7 @@ impl State {
             workload.past = Some(Box::new(past));
             if let Some(model) = workload.model {
                 self.cluster.change_workload(model, move |cluster| past.restore(cluster, model));
+                self.bound_grace(model);
             }
         }
     }
@@ -131,7 +138,6 @@ impl State {
                 let releasing = row.body.releasing;
                 let binding = PodBinding { current: Some(place), releasing, next: None };
                 self.cluster.set_binding(model_pod, binding);
-                self.note_at_rest(id, model::Activity::Pauses);
             }
             None => self.place_is_gone(id, number, &body.node),
         }
