@@ -14,4 +14,4 @@ mod workload;
 
 pub use project::{Held, held_by_field, project_of};
 pub use table::{Table, slot_name};
-pub use workload::{differs, gang_of, is_preemptible, member_of, pod_of, workload_of};
+pub use workload::{differs, gang_of, is_preemptible, member_of, workload_of};

@@ -17,8 +17,7 @@ pub fn differs(before: &AdoptedPod, now: &AdoptedPod) -> bool {
 
 /// The specification of a pod in its workload. Larger requests than any node has are cut to the
 /// maximum, so that accounts stay exact. It ends when the pod ends: restarts are up to the node.
-#[must_use]
-pub fn pod_of(pod: &AdoptedPod) -> PodSpec {
+fn pod_of(pod: &AdoptedPod) -> PodSpec {
     PodSpec {
         image: String::new(),
         command: None,

@@ -393,13 +393,12 @@ impl State {
                 reasons = reasons.iter().cloned().chain([condition]).collect();
             }
         }
-        let is_told = |kept: &ReasonView| {
-            reasons.iter().filter_map(PendingReason::own).any(|why| why.code == kept.code)
-        };
-        if let Some(kept) = self.keeps_places(workload).filter(|kept| !is_told(kept)) {
+        if let Some(kept) = self.keeps_places(workload) {
+            let is_other =
+                |reason: &&PendingReason| reason.own().is_none_or(|own| own.code != kept.code);
+            let others: Vec<_> = reasons.iter().filter(is_other).cloned().collect();
             // For a gang in its grace this matters most.
-            let kept = std::iter::once(PendingReason::Own(kept));
-            reasons = kept.chain(reasons.iter().cloned()).collect();
+            reasons = std::iter::once(PendingReason::Own(kept)).chain(others).collect();
         }
         let department = (department_id, self.org.department_name(department_id));
         let model = workload.model.map(|model| &self.cluster.workloads()[model]);

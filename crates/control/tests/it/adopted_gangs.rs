@@ -43,10 +43,7 @@ async fn a_gang_waits_for_its_pods_and_for_room_and_is_bound_whole() {
 
 #[tokio::test]
 async fn an_evicted_gang_goes_as_a_whole_and_its_next_pods_are_a_gang_again() {
-    let (world, feed) = world(2, &[1, 1]).await;
-    for name in ["t-0", "t-1"] {
-        feed.put(of_gang(name, 2));
-    }
+    let (world, feed) = of_two(2, &[1, 1]).await;
     world.phase("team-a.job.train", Phase::Running).await;
     feed.put(pod("team-b", "b1"));
     world.until("both evicted", |_| names(&feed, "evict").len() == 2).await;
@@ -66,10 +63,7 @@ async fn an_evicted_gang_goes_as_a_whole_and_its_next_pods_are_a_gang_again() {
 
 #[tokio::test]
 async fn a_pod_in_place_of_one_that_failed_takes_its_number() {
-    let (world, feed) = world(3, &[3]).await;
-    for name in ["t-0", "t-1"] {
-        feed.put(of_gang(name, 2));
-    }
+    let (world, feed) = of_two(3, &[3]).await;
     world.phase("team-a.job.train", Phase::Running).await;
     feed.change("t-0", |pod| pod.phase = AdoptedPhase::Failed);
     feed.put(of_gang("t-2", 2));
@@ -113,14 +107,8 @@ async fn a_restart_finds_a_gang_where_it_runs() {
 
 #[tokio::test]
 async fn a_gang_loses_a_node_and_finds_it_again() {
-    let (world, feed) = world(1, &[2]).await;
-    let other = NodeSpec { simulated: false, name: "node-2".to_owned(), ..nodes(1, 1).remove(0) };
-    feed.put_node(other.clone());
-    world.until("two nodes", |view| view.nodes.len() == 2).await;
-    for name in ["t-0", "t-1"] {
-        feed.put(of_gang(name, 2));
-    }
-    world.phase("team-a.job.train", Phase::Running).await;
+    let (world, feed) = on_two_nodes(&[2]).await;
+    let other = feed.with(|c| c.nodes["node-2"].clone());
     feed.with(|c| c.changes.push_back(FeedChange::NodeGone("node-2".to_owned())));
     let held = |millis| {
         move |view: &view::View| view.workloads.values().any(|w| w.allocated.gpu_millis == millis)
@@ -131,25 +119,34 @@ async fn a_gang_loses_a_node_and_finds_it_again() {
     assert_eq!((names(&feed, "bind").len(), names(&feed, "evict").len()), (2, 0));
 }
 
+/// Puts a gang of two pods.
+fn put_two(feed: &FakeFeed) {
+    for name in ["t-0", "t-1"] {
+        feed.put(of_gang(name, 2));
+    }
+}
+
+/// A server on one node with this many GPUs and these quotas, and a gang of two pods.
+async fn of_two(gpus: u32, quotas: &[u64]) -> (World, std::sync::Arc<FakeFeed>) {
+    let (world, feed) = world(gpus, quotas).await;
+    put_two(&feed);
+    (world, feed)
+}
+
 /// A server with a node with one GPU more, and a gang of two on both.
 async fn on_two_nodes(quotas: &[u64]) -> (World, std::sync::Arc<FakeFeed>) {
     let (world, feed) = world(1, quotas).await;
     let other = NodeSpec { simulated: false, name: "node-2".to_owned(), ..nodes(1, 1).remove(0) };
     feed.put_node(other);
     world.until("two nodes", |view| view.nodes.len() == 2).await;
-    for name in ["t-0", "t-1"] {
-        feed.put(of_gang(name, 2));
-    }
+    put_two(&feed);
     world.phase("team-a.job.train", Phase::Running).await;
     (world, feed)
 }
 
 #[tokio::test]
 async fn a_gang_whose_nodes_are_all_gone_is_found_again_and_is_not_made_again_and_again() {
-    let (world, feed) = world(2, &[2]).await;
-    for name in ["t-0", "t-1"] {
-        feed.put(of_gang(name, 2));
-    }
+    let (world, feed) = of_two(2, &[2]).await;
     let id = world.phase("team-a.job.train", Phase::Running).await.id;
     let node = feed.with(|c| c.nodes["node-1"].clone());
     feed.with(|c| c.changes.push_back(FeedChange::NodeGone("node-1".to_owned())));
@@ -184,10 +181,7 @@ async fn the_place_of_a_pod_that_ends_is_not_given_away_where_the_rest_of_its_ga
 
 #[tokio::test]
 async fn a_pod_that_waits_for_a_number_of_its_gang_may_change() {
-    let (world, feed) = world(2, &[2]).await;
-    for name in ["t-0", "t-1"] {
-        feed.put(of_gang(name, 2));
-    }
+    let (world, feed) = of_two(2, &[2]).await;
     world.phase("team-a.job.train", Phase::Running).await;
     feed.change("t-0", |pod| pod.phase = AdoptedPhase::Failed);
     feed.put(foreign("db", "node-1", 1));
@@ -204,10 +198,7 @@ async fn a_pod_that_waits_for_a_number_of_its_gang_may_change() {
 
 #[tokio::test]
 async fn the_pod_in_place_of_the_last_one_of_a_gang_starts_alone() {
-    let (world, feed) = world(2, &[2]).await;
-    for name in ["t-0", "t-1"] {
-        feed.put(of_gang(name, 2));
-    }
+    let (world, feed) = of_two(2, &[2]).await;
     world.phase("team-a.job.train", Phase::Running).await;
     feed.change("t-0", |pod| pod.phase = AdoptedPhase::Succeeded);
     feed.change("t-1", |pod| pod.phase = AdoptedPhase::Failed);

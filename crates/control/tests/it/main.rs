@@ -17,6 +17,7 @@ mod gang;
 mod health;
 mod inference;
 mod instances;
+mod kept;
 mod ledger;
 mod life;
 mod limits;

@@ -1,11 +1,12 @@
 //! Nodes that go, come and change while the server runs.
 
 use control::NewNode;
+use engine::Exit;
 use model::{Effect, Taint, Toleration};
 use orchestrator::NodeChange;
 use records::EventFilter;
 use spec::{Scheduling, WorkloadSpec};
-use view::{Phase, View};
+use view::{Phase, PodState, View};
 
 use crate::world::{World, distributed, elastic, nodes, training, with, workspace};
 
@@ -99,6 +100,32 @@ async fn a_gang_restarts_whole_when_a_node_of_it_goes() {
     w.phase("gang", Phase::Running).await;
     assert_eq!(w.engine.runs_of("gang").len(), 4, "no run of before is left");
     assert_eq!(w.evictions("gang").await, ["E201", "E201"], "those that were there");
+}
+
+#[tokio::test]
+async fn a_gang_that_waits_for_a_lost_node_says_so_first() {
+    let w = World::new(nodes(2, 1), &[2]).await;
+    w.submit(1, distributed("gang", 1)).await;
+    w.phase("gang", Phase::Running).await;
+    w.remove_node("node-2").await;
+    w.waits_for("gang", "P309").await;
+    let says = "1 of its 2 pods has a place, too few to go on; it keeps them for a while so that the \
+                others can come back";
+    assert_eq!(&*w.why("gang")[0].message, says);
+    let kept =
+        w.get("gang").unwrap().pods.iter().filter(|pod| pod.state == PodState::PlacesKept).count();
+    assert_eq!(kept, 1);
+}
+
+#[tokio::test]
+async fn a_taint_takes_a_kept_place_at_once() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, workspace("shell", 1)).await;
+    w.phase("shell", Phase::Running).await;
+    w.engine.end(w.engine.run_of("shell").key, Exit::Code(1));
+    w.phase("shell", Phase::Initializing).await;
+    w.taint("node-1", Effect::NoExecute).await;
+    w.becomes("shell Pending 0/1").await;
 }
 
 #[tokio::test]

@@ -1,28 +1,11 @@
 //! Kinds that only tests read, and objects that they make. Owns: their manifests. Does not know
 //! about: what is tried with them.
 
+pub(crate) use kube_api::testing::Budget;
 use kube_api::testing::Namespace;
-use kube_api::types::{Metadata, Node, ObjectMeta, Pod, Resource};
+use kube_api::types::{Node, Pod};
 use kube_api::{Client, ObjectRef};
-use serde::Deserialize;
 use serde_json::{Value, json};
-
-/// A disruption budget.
-#[derive(Debug, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Budget(Metadata);
-
-impl Resource for Budget {
-    const GROUP: &'static str = "policy";
-    const VERSION: &'static str = "v1";
-    const KIND: &'static str = "PodDisruptionBudget";
-    const PLURAL: &'static str = "poddisruptionbudgets";
-    const NAMESPACED: bool = true;
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.0.metadata
-    }
-}
 
 /// A namespace of a test's own.
 pub(crate) async fn namespace(client: &Client, name: &str) {

@@ -128,6 +128,19 @@ fn nor_does_a_gang_of_which_too_few_pods_fit() {
     assert!(w.why("gang").contains(why), "{}", w.why("gang"));
 }
 
+/// One master and five workers on four GPUs: each set fits by itself.
+#[test]
+fn pods_of_several_sets_are_counted_together() {
+    let mut w = World::new("n1:4", "a:0 b:0");
+    many(&mut w, 4, "submit a/t#");
+    w.run("submit b/gang --set master -g 1 --set worker -g 1 --pods 5");
+    let why = "P204 at most 4 of 6 pods fit on an empty cluster";
+    assert!(w.why("gang").contains(why), "{}", w.why("gang"));
+    let spec = &w.cluster.workloads()[w.id("gang")].spec;
+    let warned = sched::never_fits(&w.cluster, spec).map(|reason| reason.to_string());
+    assert!(warned.unwrap_or_default().contains("at most 4 of 6 pods fit"));
+}
+
 #[test]
 fn nor_do_parts_of_which_even_the_smallest_passes_the_limit() {
     let mut w = World::new("n1:4 n2:4", "a:0 b:0");
