@@ -416,7 +416,7 @@ pub struct Explanation {
     pub project_fair_share: Millis,
     /// GPUs that its project uses in these pools.
     pub project_allocated: Millis,
-    /// These numbers for each of the pools.
+    /// These numbers for each of the pools; empty if there is one node pool only.
     #[serde(default)]
     pub project_pools: Vec<ShareInPool>,
     /// Its events, newest last.

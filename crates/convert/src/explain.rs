@@ -51,7 +51,10 @@ pub fn explanation(
         project_quota: sum(|pool| pool.share.gpu_quota_millis),
         project_fair_share: sum(|pool| pool.status.fair_share.gpu_millis),
         project_allocated: sum(|pool| pool.status.allocated.gpu_millis),
-        project_pools: pools.iter().map(|pool| share_in_pool(pool)).collect(),
+        project_pools: match project.map_or(0, |project| project.unit.pools.len()) {
+            0 | 1 => Vec::new(),
+            _ => pools.iter().map(|pool| share_in_pool(pool)).collect(),
+        },
         events,
         diagnosis,
         start_estimate,

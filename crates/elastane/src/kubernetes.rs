@@ -1,6 +1,7 @@
 //! `elastane kubernetes`: the manifests that install the server in a cluster, and the check of a
 //! cluster. Needs no server.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -45,15 +46,44 @@ impl Manifests {
         for (flag, name) in names.chain(schedulers.iter().map(|name| ("--scheduler-name", name))) {
             units::check_name(name).map_err(|error| Error::Usage(format!("{flag}: {error}")))?;
         }
-        let is_allowed = |c: char| c.is_ascii_alphanumeric() || "./:@_-".contains(c);
-        if image.is_empty() || !image.chars().all(is_allowed) {
+        if schedulers.iter().any(|name| name == "default-scheduler") {
+            let why = "default-scheduler is that of Kubernetes, and a pod has one scheduler";
+            return Err(Error::Usage(format!("--scheduler-name: {why}; choose another name")));
+        }
+        if !is_image(&image) {
             let image = units::shown(&image);
             return Err(Error::Usage(format!(
                 "--image: `{image}` is no image; write one such as example.com/elastane:1"
             )));
         }
+        let schedulers: BTreeSet<_> = schedulers.into_iter().collect();
+        let schedulers = schedulers.into_iter().collect();
         Ok(ManifestOptions { namespace, image, schedulers, priority_classes })
     }
+}
+
+/// True for the name of an image: a host, a path, and a tag or a digest. None of its characters needs
+/// quotes in the manifests.
+fn is_image(text: &str) -> bool {
+    let is = |part: &str, more: &str, is_letter: fn(&char) -> bool| {
+        let mut ends = part.chars().next().into_iter().chain(part.chars().last());
+        !part.is_empty()
+            && ends.all(|c| c.is_ascii_alphanumeric())
+            && part.chars().all(|c| is_letter(&c) || more.contains(c))
+    };
+    let (name, digest) = text.split_once('@').map_or((text, None), |(name, of)| (name, Some(of)));
+    let (path, tag) = match name.rsplit_once(':') {
+        Some((path, tag)) if !tag.contains('/') => (path, Some(tag)),
+        _ => (name, None),
+    };
+    let lower = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let mut parts = path.split('/').enumerate();
+    // A host may have a port.
+    let more = |at: usize| if at == 0 && path.contains('/') { "._-:" } else { "._-" };
+    let named = parts.all(|(at, part)| is(part, more(at), lower));
+    let tagged = tag.is_none_or(|tag| is(tag, "._-", char::is_ascii_alphanumeric));
+    let hex = |of: &str| of.len() == 64 && of.chars().all(|c| c.is_ascii_hexdigit());
+    named && tagged && digest.is_none_or(|of| of.strip_prefix("sha256:").is_some_and(hex))
 }
 
 /// Access to a cluster.
@@ -125,4 +155,32 @@ fn report(server: &str, Check { version, permissions, missing, nodes }: &Check) 
     };
     let _infallible = writeln!(text, "Nodes        {line}");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_image;
+
+    #[test]
+    fn an_image_is_a_path_with_a_tag_or_a_digest() {
+        let digest = format!("a/b@sha256:{}", "0".repeat(64));
+        for image in ["elastane", "a:1", "example.com/a_b/c-d:V1.2", "localhost:5000/x", &digest] {
+            assert!(is_image(image), "{image}");
+        }
+        for image in [
+            "",
+            "a b",
+            "a:",
+            ":1",
+            "Foo:bar",
+            "a:b:c",
+            "https://x/y",
+            "a//b",
+            "/a",
+            "a@sha256:12",
+            "a'",
+        ] {
+            assert!(!is_image(image), "{image}");
+        }
+    }
 }

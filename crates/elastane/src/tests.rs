@@ -235,6 +235,8 @@ fn places_are_kept_for_a_minute_at_most() {
     for (text, ms) in [("0s", 0), ("1500ms", 1500), ("1m", 60_000)] {
         assert_eq!(kept(text).unwrap().settings.places_kept, ms);
     }
+    let error = kept("soon").unwrap_err().to_string();
+    assert!(error.contains("`soon` is not a span of time up to 60s"), "{error}");
     let error = kept("61s").unwrap_err().to_string();
     assert!(error.contains("--places-kept: `61s` is too long; at most 60s"), "{error}");
 }

@@ -250,7 +250,7 @@ pub enum ConfigError {
         fault: String,
     },
     /// Neither a kubeconfig nor the caller names a context.
-    #[error("the kubeconfig has no current-context; name one with --context: {}", joined(.known))]
+    #[error("{}", without_context(.known))]
     NoContext {
         /// Contexts that there are.
         known: Vec<String>,
@@ -286,6 +286,16 @@ pub enum ConfigError {
     /// TLS cannot be set up.
     #[error("failed to set up TLS: {0}")]
     Tls(String),
+}
+
+fn without_context(known: &[String]) -> String {
+    match known {
+        [] => "the kubeconfig has no contexts; name another file with --kubeconfig".to_owned(),
+        known => {
+            let known = joined(known);
+            format!("the kubeconfig has no current-context; name one with --context: {known}")
+        }
+    }
 }
 
 fn joined(names: &[String]) -> String {

@@ -90,6 +90,12 @@ impl WorkloadSpec {
         self.pod_sets.iter().map(|set| set.pods).sum()
     }
 
+    /// True if all of its sets are needed: it has no groups, and may lack no set.
+    #[must_use]
+    pub const fn needs_all_sets(&self) -> bool {
+        self.groups.is_empty() && self.children_min.is_none()
+    }
+
     /// Minimum number of pods that can run together.
     #[must_use]
     pub fn pods_min(&self) -> u32 {

@@ -119,11 +119,16 @@ fn lines_with_submissions(explanation: &Explanation, submitted: Option<&str>) ->
         format!("{gpus} (quota {quota}, fair share {fair_share})")
     };
     match &*explanation.project_pools {
-        [] | [_] => {
+        [] => {
             let Explanation { project_allocated, project_quota, project_fair_share, .. } =
                 explanation;
             let of = holds(*project_allocated, project_quota, project_fair_share);
             lines.push(format!("Project {project_name} holds {of}"));
+        }
+        [pool] => {
+            let of = holds(pool.allocated, &pool.quota, &pool.fair_share);
+            let pool = &pool.node_pool;
+            lines.push(format!("Project {project_name} holds in node pool {pool} {of}"));
         }
         pools => {
             lines.push(format!("Project {project_name} holds, by node pool:"));

@@ -15,7 +15,7 @@ use reasons::Pending;
 pub fn never_fits(cluster: &Cluster, spec: &WorkloadSpec) -> Option<Pending> {
     let mut short = spec.pod_sets.iter().map(|set| too_few_fit(cluster, spec, set));
     // If some of its sets are optional, the others may be enough.
-    match spec.groups.is_empty() && spec.children_min.is_none() {
+    match spec.needs_all_sets() {
         true => short.find_map(|reason| reason),
         false => short.collect::<Option<Vec<_>>>()?.into_iter().next(),
     }

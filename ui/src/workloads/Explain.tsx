@@ -101,7 +101,7 @@ function Quota({ of }: { of: Explanation }): React.ReactNode {
     quota: of.projectQuota,
     fairShare: of.projectFairShare,
   };
-  const shares = pools.length > 1 ? pools : [{ ...one, nodePool: "" }];
+  const shares = pools.length > 0 ? pools : [{ ...one, nodePool: "" }];
   return shares.map((share) => (
     <p className="muted" style={{ fontSize: 13 }} key={share.nodePool}>
       {of.projectName} holds {printGpus(share.allocated)} of a quota of {printGpus(share.quota)}{" "}

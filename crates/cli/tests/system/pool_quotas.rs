@@ -46,7 +46,12 @@ fn quotas_are_given_shown_and_deleted_by_node_pool() {
     let sandbox = full();
     let create = "elastane node-pool create left --label kubernetes.io/hostname=node-1 --yes";
     says(&sandbox, create, 0, &["node pool left created: node-1"]);
-    says(&sandbox, "runai explain one", 0, &["Project team-a holds 1 GPU (quota"]);
+    says(
+        &sandbox,
+        "runai explain one",
+        0,
+        &["Project team-a holds in node pool ", " 1 GPU (quota"],
+    );
     for (line, code, part) in [
         (
             "project update team-a --gpu-quota 1 --node-pool left",

@@ -298,7 +298,7 @@ settings! {
     places_kept: u64 = read::places_kept_ms {
         value: Some("SPAN"),
         default: "60s",
-        meaning: "how long a pod keeps its place through one pause after a failure, and a gang \
+        meaning: "how long, at most 60s, a pod keeps its place through one pause after a failure, and a gang \
             the places of its other pods while one is away; in all, this span and 5 % of what the \
             workload has run. `0s` keeps none; see \
             [kept places](../concepts/decisions.md#kept-places)",

@@ -104,11 +104,13 @@ pub(crate) fn span_ms(given: &SettingText) -> Result<u64, Error> {
 
 /// Time for which places are kept, in milliseconds.
 pub(crate) fn places_kept_ms(given: &SettingText) -> Result<u64, Error> {
-    match span_ms(given)? {
-        ms if ms > PLACES_KEPT_MS_MAX => {
-            Err(given.fault(format!("`{}` is too long; at most 60s", given.text)))
+    match Millis::read(&given.text) {
+        Ok(ms) if ms <= PLACES_KEPT_MS_MAX => Ok(ms),
+        Ok(_) => Err(given.fault(format!("`{}` is too long; at most 60s", given.text))),
+        Err(_) => {
+            let why = "is not a span of time up to 60s; write one such as 500ms or 30s";
+            Err(given.fault(format!("`{}` {why}", given.text)))
         }
-        ms => Ok(ms),
     }
 }
 

@@ -90,7 +90,7 @@ fn a_kubeconfig_that_cannot_be_used_says_which_field_and_what_is_allowed() {
     };
     let server = "server: https://x";
     for (text, why) in [
-        (String::new(), "no current-context; name one with --context: none"),
+        (String::new(), "the kubeconfig has no contexts; name another file with --kubeconfig"),
         ("contexts: [{name: a}, {name: b}]".to_owned(), "--context: a, b"),
         ("current-context: b\ncontexts: [{name: a}]".to_owned(), "no context b; it has a"),
         ("contexts: 7".to_owned(), "failed to read "),

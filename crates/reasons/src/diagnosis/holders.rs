@@ -57,11 +57,15 @@ impl OwnDemand {
         let Self { queue, kind, requested, left_out } = self;
         let part = match left_out == requested {
             true => "none of which counts".to_owned(),
-            false => format!("of which {} do not count", number(*kind, *left_out)),
+            false => {
+                let is_one = number(*kind, *left_out) == "1";
+                let does = if is_one { "does" } else { "do" };
+                format!("of which {} {does} not count", number(*kind, *left_out))
+            }
         };
         format!(
-            "{queue} asks for {}, {part} for its fair share: no place would fit even if everything \
-             were free",
+            "{queue} asks for {}, {part} for its fair share: that cannot start even on an empty \
+             cluster",
             of(*kind, *requested)
         )
     }

@@ -292,8 +292,16 @@ fn too_few_left(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
         let waiting = workload.pods_of(at).iter().filter(waits).count();
         workload.pod_sets[at].counted().saturating_add(u32::try_from(waiting).unwrap_or(u32::MAX))
     };
-    let mut sets = (0..).zip(&workload.spec.pod_sets).map(|(at, set)| (set.pods_min, left(at)));
-    let (pods_min, pods) = sets.find(|(pods_min, pods)| pods < pods_min)?;
+    let sets = (0..).zip(&workload.spec.pod_sets).map(|(at, set)| (set.pods_min, left(at)));
+    let mut short = sets.clone().filter(|(pods_min, pods)| pods < pods_min);
+    let first = short.next()?;
+    // Where all sets are needed, the gang is all of them.
+    let (pods_min, pods) = match workload.spec.needs_all_sets() {
+        true => sets.fold((0, 0), |(all, sum), (pods_min, pods)| {
+            (all + pods_min, sum + pods.min(pods_min))
+        }),
+        false => first,
+    };
     Some(Pending::GangIncomplete { pods_min, pods, fitting: 0 })
 }
 

@@ -27,10 +27,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
             continue;
         }
         let workload = &s.cluster.workloads()[id];
-        let short = workload.sets().filter(|(spec, set)| set.placed < spec.pods_min);
-        // An empty part may be replaced by another.
-        let worst = short.max_by_key(|(_, set)| set.placed > 0);
-        let (pods_min, pods) = worst.map_or((0, 0), |(spec, set)| (spec.pods_min, set.placed));
+        let (pods_min, pods) = counts(workload);
         let cause = Cause::StaleGang { pods_min, pods };
         for pod in broken_pods(workload) {
             s.set_target(pod, None, false);
@@ -38,6 +35,18 @@ pub(crate) fn run(s: &mut Session<'_>) {
         }
         s.mark_stale(id, None);
     }
+}
+
+/// Numbers of pods that must run together, and of these that are left: of the whole workload, or of
+/// the part that is worst off where it may go on without a part.
+fn counts(workload: &Workload) -> (u32, u32) {
+    let counted = workload.sets().map(|(spec, set)| (spec.pods_min, set.placed.min(spec.pods_min)));
+    if workload.spec.needs_all_sets() {
+        return counted.fold((0, 0), |(all, left), (pods_min, pods)| (all + pods_min, left + pods));
+    }
+    let short = counted.filter(|(pods_min, pods)| pods < pods_min);
+    // An empty part may be replaced by another.
+    short.max_by_key(|(_, pods)| *pods > 0).unwrap_or_default()
 }
 
 /// The pods of incomplete parts; all pods if the rest of the workload is incomplete without them.

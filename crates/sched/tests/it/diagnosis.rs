@@ -28,7 +28,7 @@ fn a_full_cluster_is_told_by_class_and_holder() {
           a/x holds 4 GPUs: nothing is taken from other projects for this one
           a/y holds 2 GPUs: nothing is taken from other projects for this one
           b/v holds 2 GPUs: may be taken from
-          b asks for 5 GPUs, of which 3 do not count for its fair share: no place would fit even if everything were free
+          b asks for 5 GPUs, of which 3 do not count for its fair share: that cannot start even on an empty cluster
         Why nothing was moved or taken for it:
           P401 nothing is moved: a limit or quota refuses it, whatever others do (P202)
           P402 nothing is taken from other projects: a limit or quota refuses it, whatever others do (P202)
@@ -313,7 +313,7 @@ fn too_large() {
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 2)
           1 node, n2 (4 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 4)
         Who holds what it needs:
-          a asks for 8 GPUs, none of which counts for its fair share: no place would fit even if everything were free
+          a asks for 8 GPUs, none of which counts for its fair share: that cannot start even on an empty cluster
         Why nothing was moved or taken for it:
           P401 nothing is moved: it could not start if everything were free (P204)
           P402 nothing is taken from other projects: it could not start if everything were free (P204)

@@ -102,7 +102,7 @@ fn a_stale_set_stops_the_workload() {
     w.run("submit a/j --set p --set q --pods 2; lose j 0; wait 61000");
     assert_eq!(w.gpus(), "n1[. . . .]");
     expect_test::expect![[r#"
-        E105 stopped: 0 of the 1 pods that must run together were left
+        E105 stopped: 2 of the 3 pods that must run together were left
     "#]]
     .assert_eq(
         w.stopped().lines().next().map(|line| format!("{}\n", &line[2..])).as_deref().unwrap_or(""),
