@@ -92,7 +92,7 @@ pub(crate) enum Command {
     /// Create, list and delete access rules: roles of users, service accounts and groups
     #[command(subcommand)]
     AccessRule(iam::AccessRule),
-    /// Set, list, show and delete policies: defaults and rules for submissions
+    /// Apply, list, get and delete policies: defaults and rules for submissions
     #[command(subcommand)]
     Policy(Policy),
     /// Show how many GPU hours were allocated and used, and what they cost

@@ -536,7 +536,7 @@ fn help_of_the_program() {
           access-key           List and delete the access keys of users
           access-rule          Create, list and delete access rules: roles of users, service accounts and
                                groups
-          policy               Set, list, show and delete policies: defaults and rules for submissions
+          policy               Apply, list, get and delete policies: defaults and rules for submissions
           usage                Show how many GPU hours were allocated and used, and what they cost
           simulate             Simulate a cluster described in a file: scenarios, what-if questions, traces
           snapshot             Print what the scheduler sees, as a scenario for `simulate --from`

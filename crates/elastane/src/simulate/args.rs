@@ -73,7 +73,7 @@ pub(crate) struct Simulate {
 /// Drills on a running server: only simulated GPUs and nodes come and go like that.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub(crate) enum Drill {
-    /// Make a simulated GPU of the running server fail; its workloads move elsewhere
+    /// Make a simulated GPU of the running server fail; its workloads move, or wait for room
     GpuFail {
         /// Name of the node
         node: String,
@@ -83,7 +83,7 @@ pub(crate) enum Drill {
     },
     /// Add a simulated node to the running server
     NodeAdd(NewNode),
-    /// Remove a simulated node at once; its pods are lost and start again elsewhere
+    /// Remove a simulated node at once; its pods are lost, and start again where there is room
     NodeRemove {
         /// Name of the node
         #[arg(add = ArgValueCandidates::new(complete::nodes))]
