@@ -272,7 +272,7 @@ pub struct PodBody {
     /// Failures in a row in this placement.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failures: u32,
-    /// Milliseconds for which it has held its placement in pauses after failures.
+    /// Milliseconds for which it has held its placement in pauses after failures, and without its gang.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub kept_ms: u64,
 }

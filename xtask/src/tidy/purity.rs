@@ -6,33 +6,22 @@ use super::layers::Packages;
 use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Crates that decide: no I/O, no clock, no chance, no threads, no wire format.
-const CORE: [&str; 13] = [
-    "units",
-    "spec",
-    "records",
-    "model",
-    "reasons",
-    "shares",
-    "sched",
-    "elastic",
-    "view",
-    "pod-life",
-    "command",
-    "adopted",
-    "orchestrator",
-];
-
-/// Crates among them that know documents, and share the views of readers with them.
-const WITH_DOCUMENTS: [&str; 9] = [
-    "units",
-    "spec",
-    "records",
-    "elastic",
-    "view",
-    "pod-life",
-    "command",
-    "adopted",
-    "orchestrator",
+///
+/// True for those that know documents, and share the views of readers with them.
+const CORE: [(&str, bool); 13] = [
+    ("units", true),
+    ("spec", true),
+    ("records", true),
+    ("model", false),
+    ("reasons", false),
+    ("shares", false),
+    ("sched", false),
+    ("elastic", true),
+    ("view", true),
+    ("pod-life", true),
+    ("command", true),
+    ("adopted", true),
+    ("orchestrator", true),
 ];
 
 /// Dependencies that a core crate may have.
@@ -91,15 +80,16 @@ const BANNED: [(&str, &str); 24] = [
 ];
 
 pub(super) fn check(tree: &Tree, packages: &Packages) -> Vec<Fault> {
-    CORE.iter()
-        .flat_map(|name| dependencies(name, packages).into_iter().chain(sources(name, tree)))
-        .collect()
+    let faults = |(name, documents): &(&str, bool)| {
+        let of_packages = dependencies(name, *documents, packages);
+        of_packages.into_iter().chain(sources(name, *documents, tree)).collect::<Vec<_>>()
+    };
+    CORE.iter().flat_map(faults).collect()
 }
 
-fn dependencies(name: &str, packages: &Packages) -> Vec<Fault> {
+fn dependencies(name: &str, documents: bool, packages: &Packages) -> Vec<Fault> {
     let path = format!("crates/{name}/Cargo.toml");
     let uses = packages.get(&format!("elastane-{name}")).into_iter().flatten();
-    let documents = WITH_DOCUMENTS.contains(&name);
     let may = |used: &str| {
         MAY_DEPEND_ON.contains(&used) || (documents && DOCUMENTS_MAY_DEPEND_ON.contains(&used))
     };
@@ -111,12 +101,11 @@ fn dependencies(name: &str, packages: &Packages) -> Vec<Fault> {
         .collect()
 }
 
-fn sources(name: &str, tree: &Tree) -> Vec<Fault> {
+fn sources(name: &str, documents: bool, tree: &Tree) -> Vec<Fault> {
     let folder = format!("crates/{name}/src/");
     let mut faults = Vec::new();
     let files = tree.iter().filter(|(path, _)| path.starts_with(&folder) && path.ends_with(".rs"));
     for (path, text) in files.filter(|(path, _)| !is_test_file(path)) {
-        let documents = WITH_DOCUMENTS.contains(&name);
         let banned = BANNED.iter().filter(|(word, _)| !(documents && OF_DOCUMENTS.contains(word)));
         let banned: Vec<_> = banned.collect();
         for (number, line) in product_lines(text) {

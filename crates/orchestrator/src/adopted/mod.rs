@@ -147,7 +147,8 @@ impl State {
         self.follow_adopted(&pod);
     }
 
-    /// The project that is charged for a pod; a pod without one is told why.
+    /// The project that is charged for a pod. Without one the reason is reported to the cluster, or
+    /// noted in the log if the pod runs.
     fn charged_project(&mut self, pod: &AdoptedPod) -> Option<u64> {
         let named = |name: &str| self.org.projects().find(|project| project.unit.name == name);
         let found = project_of(pod, |name| named(name).map(|project| project.unit.id));

@@ -1,7 +1,7 @@
-//! Places kept through a back-off. Owns: how long a pod whose run has failed holds the place in
-//! which it restarts, and that the pods that work with it hold theirs. Does not know about: how
-//! long a gang that lacks a pod keeps the rest (`sched`, stale gangs), and the pods that take a
-//! place meanwhile.
+//! Places kept through a failure. Owns: how long a pod whose run has failed holds the place in which
+//! it restarts, that the pods that work with it hold theirs, and the bound on all such times, those
+//! of a gang that lacks a pod included. Does not know about: the end of the latter (`sched`, stale
+//! gangs), and the pods that take a place meanwhile.
 
 use model::{Activity, Cluster, PodBinding, WorkloadId};
 use pod_life::Input;
@@ -15,7 +15,7 @@ use crate::workloads::{Pod, Workload};
 use view::ReasonView;
 use view::codes::PLACES_KEPT;
 
-/// Divisor of a workload's run time that gives the increase of this sum.
+/// Divisor of a workload's run time that gives the increase of the time for which it may keep places.
 const RAN_PER_KEPT: u64 = 20;
 
 /// A back-off before a pod restarts.
@@ -226,8 +226,8 @@ impl State {
 }
 
 impl Workload {
-    /// Time in back-offs during which the pods that restart with this one have held places, in
-    /// milliseconds.
+    /// Time in back-offs and outages during which the pods that restart with this one have held
+    /// places, in milliseconds.
     fn kept_ms(&self, number: usize) -> u64 {
         let gang = self.spec.gang_with(number);
         let is_of = |pod: &&Pod| match self.is_lost_without(number) {

@@ -83,7 +83,8 @@ pub(crate) struct Pod {
     /// them, and when a master is given up.
     pub(crate) setbacks: u32,
     pub(crate) failures: u32,
-    /// Time in which it has held its place in back-offs after failures, in milliseconds.
+    /// Time in which it has held its place in back-offs after failures, or while other pods of its
+    /// gang were away, in milliseconds.
     pub(crate) kept_ms: u64,
     /// Last written row.
     pub(crate) written: Option<Box<records::PodRow>>,
