@@ -223,6 +223,9 @@ pub struct TaintKey {
 pub struct SimulatedNode {
     /// Name, unique.
     pub name: String,
+    /// Names of further nodes like it, which are added at once with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<String>,
     /// Number of GPUs, up to 64.
     pub gpus: u64,
     /// Memory of each GPU in bytes; 16 GiB if left out.

@@ -8,11 +8,11 @@ use std::time::Duration;
 use api_types::StartEstimate;
 use http_kit::{ApiError, run_blocking};
 use orchestrator::{Error, StoredState};
-use sim::Forecast;
+use sim::{Course, Forecast};
 use spec::WorkloadKind;
 use units::Instant;
 use uuid::Uuid;
-use view::{Phase, View, WorkloadView};
+use view::{Phase, PodState, PodView, View, WorkloadView};
 
 use crate::Server;
 
@@ -64,22 +64,30 @@ fn estimate(stored: StoredState, view: &View, id: Uuid) -> Result<StartEstimate,
     let (mut soonest, mut known, mut latest) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let mut open = Vec::new();
     for workload in view.workloads.values().filter(|workload| workload.model.is_some()) {
+        if let Some(ms) = fails_after_ms(workload, now) {
+            said.failing += usize::from(workload.id != id);
+            for courses in [&mut soonest, &mut known, &mut latest] {
+                courses.insert(workload.id, Course::FailsAfterMs(ms));
+            }
+            continue;
+        }
         let taken = history.run_ms(view, workload, now);
         if workload.id != id {
             said.count(&taken);
         }
-        soonest.insert(workload.id, taken.short_ms);
+        let short = Course::EndsAfterMs(taken.short_ms);
+        soonest.insert(workload.id, short);
         match taken.long_ms {
             Some(ms) => {
-                known.insert(workload.id, taken.short_ms);
-                latest.insert(workload.id, ms);
+                known.insert(workload.id, short);
+                latest.insert(workload.id, Course::EndsAfterMs(ms));
             }
             None if workload.id != id => open.push(workload),
             None => {}
         }
     }
-    let after = |run_ms: &BTreeMap<Uuid, u64>| {
-        Ok::<_, Error>(match sim::forecast(stored.clone(), id, run_ms)? {
+    let after = |courses: &BTreeMap<Uuid, Course>| {
+        Ok::<_, Error>(match sim::forecast(stored.clone(), id, courses)? {
             Forecast::StartsAfterMs(ms) => Some(now.plus_ms(ms).into()),
             Forecast::Never | Forecast::TooFarAhead => None,
         })
@@ -108,6 +116,19 @@ fn names(mut open: Vec<&Arc<WorkloadView>>) -> Vec<String> {
 
 fn runs(workload: &WorkloadView) -> bool {
     workload.pods.iter().any(|pod| pod.state.is_starting_or_running())
+}
+
+/// Time after which each run of a workload is taken to fail, in milliseconds; `None` if its last run
+/// has not failed, or has lasted longer than those before it. Its runs are taken to last as long as
+/// they did on average.
+fn fails_after_ms(workload: &WorkloadView, now: Instant) -> Option<u64> {
+    let mean_ms = workload.ran_ms.checked_div(u64::from(workload.restarts))?;
+    let fails = |pod: &PodView| {
+        let again = pod.last_exit.is_some() && pod.state == PodState::Running;
+        let runs_ms = pod.started_at.map_or(0, |at| now.since_ms(at));
+        pod.state.is_crash_looping() || (again && runs_ms <= mean_ms)
+    };
+    workload.pods.iter().any(fails).then_some(mean_ms)
 }
 
 /// How long a workload is taken to run since its last start, in milliseconds.
@@ -170,6 +191,7 @@ impl History {
 struct Taken {
     known: usize,
     limited: usize,
+    failing: usize,
     unknown: usize,
 }
 
@@ -183,7 +205,7 @@ impl Taken {
     }
 
     fn text(&self) -> String {
-        let Self { known, limited, unknown } = self;
+        let Self { known, limited, failing, unknown } = self;
         let mut parts = Vec::new();
         if *known > 0 {
             let run = if *known == 1 { "workload runs" } else { "workloads run" };
@@ -195,6 +217,13 @@ impl Taken {
                 _ => "workloads end at their time limits",
             };
             parts.push(format!("{limited} {end} at the latest"));
+        }
+        if *failing > 0 {
+            let fail = match failing {
+                1 => "workload that restarts after a failure fails again",
+                _ => "workloads that restart after failures fail again",
+            };
+            parts.push(format!("{failing} {fail}"));
         }
         if *unknown > 0 {
             let which = if *unknown == 1 { "workload" } else { "workloads" };

@@ -187,6 +187,9 @@ pub enum Command {
     AddNode {
         by: String,
         spec: NodeSpec,
+        /// Further nodes, added at once with it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        more: Vec<NodeSpec>,
     },
     RemoveNode {
         by: String,

@@ -271,7 +271,8 @@ impl Dispatcher {
                 self.scheduler.ask(Order::Show(question, to));
             }
             Query::Terms(to) => {
-                let _ = to.send((sched::Policy::clone(&self.policy), self.clock.now()));
+                let settings = self.state.settings().clone();
+                let _ = to.send((sched::Policy::clone(&self.policy), settings, self.clock.now()));
             }
             Query::Submission { project_id, wanted, to } => {
                 let lookup = self.state.lookup_name(project_id, &wanted.spec.name);

@@ -445,13 +445,13 @@ impl Handle {
         self.ask(Command::ChangeNode { by, node, change }).await.map(drop)
     }
 
-    /// Adds a simulated node.
+    /// Adds simulated nodes: all of them, or none.
     ///
     /// # Errors
-    /// Nodes are real here, the name is taken, or it is too large.
+    /// Nodes are real here, a name is taken, or they are too large.
     pub async fn add_node(&self, by: &str, node: NewNode) -> Result<(), Error> {
-        let (by, spec) = (by.to_owned(), node.made(self.view().nodes.len())?);
-        self.ask(Command::AddNode { by, spec }).await.map(drop)
+        let (by, (spec, more)) = (by.to_owned(), node.made(self.view().nodes.len())?);
+        self.ask(Command::AddNode { by, spec, more }).await.map(drop)
     }
 
     /// Removes a simulated node at once: what runs there is lost, and starts elsewhere.

@@ -44,6 +44,8 @@ pub fn node_on_host(node: NodeGpus) -> NodeSpec {
 pub struct NewNode {
     /// Name, unique.
     pub name: String,
+    /// Names of further nodes like it, which are added at once with it.
+    pub more: Vec<String>,
     /// How many GPUs it has.
     pub gpus: u64,
     /// Memory of each GPU in bytes.
@@ -57,17 +59,22 @@ pub struct NewNode {
 }
 
 impl NewNode {
-    /// The node, beside `others` existing ones.
-    pub(crate) fn made(self, others: usize) -> Result<NodeSpec, Error> {
-        if others >= NODES_MAX as usize {
+    /// The first node and the further ones, beside `others` existing ones.
+    pub(crate) fn made(self, others: usize) -> Result<(NodeSpec, Vec<NodeSpec>), Error> {
+        if others + self.more.len() >= NODES_MAX as usize {
             return Err(Error::conflict(format!(
                 "there are {others} nodes, and no more than {NODES_MAX} can be simulated; remove some"
             )));
         }
+        let more = self.more.iter().map(|name| self.named(name)).collect::<Result<_, _>>()?;
+        Ok((self.named(&self.name)?, more))
+    }
+
+    fn named(&self, name: &str) -> Result<NodeSpec, Error> {
         let memory = self.gpu_memory_bytes.unwrap_or(GPU_MEMORY_DEFAULT);
-        let node = gpu::simulate_node(&self.name, self.gpus, memory)
+        let node = gpu::simulate_node(name, self.gpus, memory)
             .map_err(|error| Error::invalid("gpus", error.to_string()))?;
-        let node = node_on_host(NodeGpus { labels: self.labels, ..node });
+        let node = node_on_host(NodeGpus { labels: self.labels.clone(), ..node });
         Ok(NodeSpec {
             cpu_millis: self.cpu_millis.unwrap_or(node.cpu_millis),
             memory_bytes: self.memory_bytes.unwrap_or(node.memory_bytes),

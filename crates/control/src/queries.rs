@@ -34,7 +34,7 @@ impl Handle {
     pub async fn stored_state(&self) -> Result<StoredState, Error> {
         let (to, terms) = oneshot::channel();
         self.queries.send(Query::Terms(to)).await.map_err(|_| Error::stopping())?;
-        let (policy, now) = terms.await.map_err(|_| Error::stopping())?;
+        let (policy, settings, now) = terms.await.map_err(|_| Error::stopping())?;
         let rows = self.shared.store.load().await.map_err(stored)?;
         let view = self.view();
         let nodes = view.nodes.iter().map(|node| NodeSpec::clone(&node.spec)).collect();
@@ -46,7 +46,7 @@ impl Handle {
         let gpus = Arc::new(faults.collect());
         // These are all: what commands added or removed is among them.
         let nodes = NodeList { nodes, origin: "as they are".to_owned() };
-        Ok(StoredState { rows, nodes, gpus, policy, now })
+        Ok(StoredState { rows, nodes, gpus, policy, settings, now })
     }
 
     /// A submission as it would be taken in, with the places that its project has for it. Nothing

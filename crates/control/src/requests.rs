@@ -91,8 +91,8 @@ pub struct SchedulingState {
 /// A query, and where its answer goes.
 #[derive(Debug)]
 pub(crate) enum Query {
-    /// Policy of decisions, and the time.
-    Terms(oneshot::Sender<(sched::Policy, units::Instant)>),
+    /// Policy of decisions, settings of the operator, and the time.
+    Terms(oneshot::Sender<(sched::Policy, orchestrator::Settings, units::Instant)>),
     /// The scheduler's view, from its own copy.
     State(oneshot::Sender<Box<SchedulingState>>),
     /// Specification that a submission would be accepted with.

@@ -115,16 +115,16 @@ fn commands(advice: &Advice, view: &View) -> Vec<String> {
     let Some(flags) = simulated_like(&node.spec, &node.labels).filter(|_| all_simulated) else {
         return Vec::new();
     };
-    // Nodes are added one by one, and a decision in between may give the first one to others.
-    if *count != 1 {
-        return Vec::new();
-    }
     let is_free = |name: &String| view.nodes.iter().all(|node| node.name != *name);
-    let Some(name) = (2..).map(|number| format!("{like}-{number}")).find(is_free) else {
-        return Vec::new();
+    let names = (2..).map(|number| format!("{like}-{number}")).filter(is_free);
+    let names: Vec<String> = names.take(usize::try_from(*count).unwrap_or(usize::MAX)).collect();
+    let tainted = |name: &String| {
+        let name = name.clone();
+        node.taints.iter().map(move |taint| format!("elastane node taint {name} {taint}"))
     };
-    let taints = node.taints.iter().map(|taint| format!("elastane node taint {name} {taint}"));
-    std::iter::once(format!("elastane simulate node-add {name}{flags}")).chain(taints).collect()
+    // All at once: a decision in between could give the first node to others.
+    let add = format!("elastane simulate node-add {}{flags}", names.join(" "));
+    std::iter::once(add).chain(names.iter().flat_map(tainted)).collect()
 }
 
 /// The flags that add a simulated node like this; `None` if no flags describe its GPUs.

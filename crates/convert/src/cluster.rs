@@ -127,8 +127,9 @@ pub fn node_change(patch: NodePatch) -> NodeChange {
 /// Converts a simulated node to add from the wire.
 #[must_use]
 pub fn new_node(node: SimulatedNode) -> NewNode {
-    let SimulatedNode { name, gpus, gpu_memory_bytes, cpu_millis, memory_bytes, labels } = node;
-    NewNode { name, gpus, gpu_memory_bytes, cpu_millis, memory_bytes, labels }
+    let SimulatedNode { name, more, gpus, gpu_memory_bytes, cpu_millis, memory_bytes, labels } =
+        node;
+    NewNode { name, more, gpus, gpu_memory_bytes, cpu_millis, memory_bytes, labels }
 }
 
 /// Converts an outage to the wire.

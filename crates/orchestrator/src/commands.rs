@@ -5,12 +5,11 @@ use std::borrow::Cow;
 
 use command::{Command, Readiness, Record, Subject};
 use records::{AuditDetail, AuditRow, Change};
-use spec::RunKey;
+use spec::{NodeSpec, RunKey, TOPOLOGY};
 use uuid::Uuid;
 
 use crate::Error;
 use crate::state::State;
-use spec::TOPOLOGY;
 
 impl State {
     /// Carries out a command and writes it to the audit log.
@@ -93,7 +92,7 @@ impl State {
             Command::UpdatePool { by, id, .. } => (by, "node-pool.update", pool(id)),
             Command::DeletePool { by, id } => (by, "node-pool.delete", pool(id)),
             Command::ChangeNode { by, node, change } => (by, change.verb(), node.clone()),
-            Command::AddNode { by, spec } => (by, "node.add", spec.name.clone()),
+            Command::AddNode { by, spec, more } => (by, "node.add", names(spec, more)),
             Command::RemoveNode { by, node } => (by, "node.remove", node.clone()),
             Command::FailGpu { by, node, gpu } => (by, "gpu.fail", format!("{node}/{gpu}")),
             Command::HealGpu { by, node, gpu } => (by, "gpu.heal", format!("{node}/{gpu}")),
@@ -135,7 +134,9 @@ impl State {
             Command::UpdatePool { by, id, change } => self.update_pool(by, &id, change),
             Command::DeletePool { by, id } => self.delete_pool(&by, &id),
             Command::ChangeNode { by, node, change } => self.change_node(by, &node, change),
-            Command::AddNode { by, spec } => self.add_simulated_node(by, spec),
+            Command::AddNode { by, spec, more } => {
+                self.add_simulated_nodes(&by, std::iter::once(spec).chain(more).collect())
+            }
             Command::RemoveNode { by, node } => self.remove_simulated_node(by, &node),
             Command::FailGpu { by, node, gpu } => self.fail_gpu(by, &node, gpu),
             Command::HealGpu { by, node, gpu } => self.heal_gpu(&by, &node, gpu),
@@ -179,4 +180,10 @@ impl State {
             }
         }
     }
+}
+
+/// The names of added nodes, separated by commas.
+fn names(first: &NodeSpec, more: &[NodeSpec]) -> String {
+    let names = std::iter::once(first).chain(more).map(|node| &*node.name);
+    names.collect::<Vec<_>>().join(",")
 }

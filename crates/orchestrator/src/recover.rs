@@ -34,6 +34,8 @@ pub struct StoredState {
     pub gpus: GpuFaults,
     /// Policy of decisions.
     pub policy: Policy,
+    /// Settings of the operator.
+    pub settings: Settings,
     /// Present time.
     pub now: Instant,
 }

@@ -61,6 +61,12 @@ impl State {
         self.settings = settings;
     }
 
+    /// Settings of the operator of the server.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Begins a batch.
     pub fn begin(&mut self, at: Moment) {
         (self.now, self.clock, self.ids) = (at.now, at.clock, Ids::from_seed(at.seed));

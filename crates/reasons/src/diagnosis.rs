@@ -106,8 +106,8 @@ impl Diagnosis {
         }
         if advice.is_empty() && self.complete && !self.parts.is_empty() {
             let then = match self.reasons.iter().any(Pending::outlasts_others) {
-                true => "the end of other workloads would not help",
-                false => "it waits for the end of other workloads",
+                true => "other workloads that end would not help",
+                false => "it waits until other workloads end or give up their places",
             };
             advice.push(format!("none of the changes that were tried lets it start; {then}"));
         }

@@ -2,14 +2,16 @@
 
 use std::io::Write;
 
-use api_types::{Advice, Diagnosis, Explanation, JobTraining, Millis, StartEstimate, Time};
+use api_types::{
+    Advice, Diagnosis, Explanation, FractionLimit, JobTraining, Millis, StartEstimate, Time,
+};
 
 use super::context::{Context, now_ms};
 use super::describe::{self, training};
 use super::last_output;
 use cli_kit::exit::Error;
 use cli_kit::local_time::exact;
-use cli_kit::table::{age, wrapped};
+use cli_kit::table::{age, ago, wrapped};
 use dialects::intent::{OutputOptions, Target};
 
 /// Indent of a command in the lines of a diagnosis.
@@ -31,7 +33,7 @@ pub(super) async fn run(
         return how.data(&explanation, &[name], out);
     }
     let submitted = workload.additional_fields.command_line.as_deref();
-    for line in lines_with_submissions(&explanation, submitted) {
+    for line in lines_with_submissions(&explanation, submitted, now_ms()) {
         // A command stays on one line, so that it can be pasted.
         let is_command = line.starts_with(COMMAND_INDENT);
         writeln!(out, "{}", if is_command { line } else { wrapped(&line) })?;
@@ -84,13 +86,17 @@ fn would_lose_work(since: Time, saved: Option<Time>, now_ms: u64) -> String {
 }
 
 /// The lines of an explanation, the most important first.
-pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
-    lines_with_submissions(explanation, None)
+pub(super) fn lines(explanation: &Explanation, now_ms: u64) -> Vec<String> {
+    lines_with_submissions(explanation, None, now_ms)
 }
 
 /// The lines of an explanation of a workload that was submitted with these words, if they are
 /// known.
-fn lines_with_submissions(explanation: &Explanation, submitted: Option<&str>) -> Vec<String> {
+fn lines_with_submissions(
+    explanation: &Explanation,
+    submitted: Option<&str>,
+    now_ms: u64,
+) -> Vec<String> {
     let Explanation {
         project_name,
         summary,
@@ -138,26 +144,30 @@ fn lines_with_submissions(explanation: &Explanation, submitted: Option<&str>) ->
             }));
         }
     }
-    if let Some(api_types::FractionLimit { enforcement, meaning, why, time_slicing, .. }) =
-        fractions
-    {
-        let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-        lines.push(format!("Enforcement of its part of a GPU: {enforcement}{why} ({meaning})"));
-        if time_slicing != "none" {
-            let meaning = &fractions.as_ref().map_or("", |kept| &kept.time_slicing_meaning);
-            lines.push(format!("Compute time: {time_slicing} ({meaning})"));
-            let share = fractions.as_ref().and_then(describe::compute_share);
-            lines.extend(share.map(|share| format!("Its part of that: {share}")));
-        }
-    }
+    lines.extend(fractions.iter().flat_map(of_fractions));
     if let Some(last) = last_eviction {
-        lines.push(format!("Last time: {} {}", last.code, last.message));
+        let when = ago(now_ms.saturating_sub(last.at.0.0));
+        lines.push(format!("Last time ({when}): {} {}", last.code, last.message));
     }
     let of_diagnosis = diagnosis.iter().flat_map(|diagnosis| {
         with_submissions(diagnosis, &explanation.workload_name, project_name, submitted)
     });
     lines.extend(of_diagnosis);
     lines.extend(explanation.start_estimate.iter().map(may_start));
+    lines
+}
+
+/// Enforcement of its parts of GPUs, and its compute time there.
+fn of_fractions(limit: &FractionLimit) -> Vec<String> {
+    let FractionLimit { enforcement, meaning, why, time_slicing, time_slicing_meaning, .. } = limit;
+    let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+    let mut lines =
+        vec![format!("Enforcement of its part of a GPU: {enforcement}{why} ({meaning})")];
+    if time_slicing != "none" {
+        lines.push(format!("Compute time: {time_slicing} ({time_slicing_meaning})"));
+        let share = describe::compute_share(limit);
+        lines.extend(share.map(|share| format!("Its part of that: {share}")));
+    }
     lines
 }
 

@@ -120,6 +120,9 @@ const DEPARTMENT: Kind = Kind {
         ("Projects", "/children"),
     ],
 };
+/// Label of the nodes of a node pool. The wire requires one of the default pool, too, which no node
+/// has.
+const LABEL: [&str; 2] = ["/labelKey", "/labelValue"];
 const NODEPOOL: Kind = Kind {
     word: "nodepool",
     path: "/api/v1/node-pools",
@@ -128,8 +131,8 @@ const NODEPOOL: Kind = Kind {
     scoped: false,
     columns: &[
         ("Name", "/name"),
-        ("Label Key", "/labelKey"),
-        ("Label Value", "/labelValue"),
+        ("Label Key", LABEL[0]),
+        ("Label Value", LABEL[1]),
         ("Phase", "/phase"),
         ("GPU Time Slicing", "/gpuTimeSlicing"),
         ("Nodes", "/status/nodes"),
@@ -291,7 +294,9 @@ pub(super) fn table(kind: &Kind, dialect: Dialect, found: &[Value]) -> Table {
     };
     let titles: Vec<&str> = columns.iter().map(|(title, _)| *title).collect();
     let mut table = Table::new(&titles);
-    found.iter().for_each(|one| table.cells(columns.iter().map(|(_, place)| cell(at(one, place)))));
+    found
+        .iter()
+        .for_each(|one| table.cells(columns.iter().map(|(_, place)| cell(shown(one, place)))));
     table
 }
 
@@ -300,7 +305,7 @@ pub(super) fn page(kind: &Kind, one: &Value) -> String {
     let mut page = String::new();
     for (title, place) in kind.columns {
         // Writing to a string does not fail.
-        let _ = writeln!(page, "{title}: {}", cell(at(one, place)));
+        let _ = writeln!(page, "{title}: {}", cell(shown(one, place)));
     }
     if let Some(spec) = one.get("spec") {
         page.push_str("Specification:\n");
@@ -311,6 +316,12 @@ pub(super) fn page(kind: &Kind, one: &Value) -> String {
 
 fn at<'v>(one: &'v Value, place: &str) -> &'v Value {
     one.pointer(place).unwrap_or(&Value::Null)
+}
+
+/// Value of a column.
+fn shown<'v>(one: &'v Value, place: &str) -> &'v Value {
+    let is_default = at(one, "/isDefault") == &Value::Bool(true);
+    if is_default && LABEL.contains(&place) { &Value::Null } else { at(one, place) }
 }
 
 /// A value in a cell; an object with a name by its name.

@@ -2,6 +2,7 @@
 
 use api_types::{GpuRequestType, Workload, WorkloadExtras, WorkloadPhase};
 
+use cli_kit::settings::TableStyle;
 use cli_kit::table::{Table, age, two_decimals};
 use dialects::intent::{Framework, Noun};
 
@@ -92,11 +93,11 @@ pub(super) fn v1_row(workload: &Workload, now_ms: u64) -> [String; 11] {
     ]
 }
 
-/// A row of the short table. `show_request` prints the requested GPUs of a pending workload in
-/// place of the allocated ones, as the published sample does (reference Z.2).
+/// A row of the short table. `show_request` prints the requested GPUs of a workload that is shown
+/// as pending in place of the allocated ones, as the published sample does (reference Z.2).
 pub(super) fn v2_row(workload: &Workload, show_request: bool) -> [String; 6] {
-    let pending = rank(workload) == PENDING;
-    let gpu_millis = if pending && show_request {
+    let status = status_v2(workload);
+    let gpu_millis = if status == PENDING && show_request {
         workload.additional_fields.requested_gpus.0
     } else {
         workload.allocated_resources.gpu.0
@@ -104,7 +105,7 @@ pub(super) fn v2_row(workload: &Workload, show_request: bool) -> [String; 6] {
     [
         workload.name.clone(),
         workload.kind.clone(),
-        status_v2(workload).to_owned(),
+        status.to_owned(),
         workload.project_name.clone(),
         format!("{}/{}", workload.running_pods, workload.requested_pods.number),
         two_decimals(gpu_millis),
@@ -123,7 +124,8 @@ pub(super) fn sort_v2(workloads: &mut [Workload]) {
     });
 }
 
-const PENDING: u8 = 2;
+/// The phase "waits for room", as it is shown.
+const PENDING: &str = "Pending";
 const CRASH_LOOP: &str = "CrashLoopBackOff";
 /// Code of the reason "maximum run time reached".
 const TIME_LIMIT: &str = "E203";
@@ -137,7 +139,7 @@ fn rank(workload: &Workload) -> u8 {
     match workload.phase() {
         P::Running | P::Degraded => 0,
         P::Initializing | P::Updating | P::Stopping | P::Deleting | P::Terminating => 1,
-        P::Pending | P::Creating | P::Resuming => PENDING,
+        P::Pending | P::Creating | P::Resuming => 2,
         P::Stopped => 3,
         P::Completed | P::Failed | P::Unknown => 4,
     }
@@ -164,9 +166,9 @@ pub(super) fn status_v1(workload: &Workload) -> &str {
     let timed_out = last_eviction.as_ref().is_some_and(|last| last.code == TIME_LIMIT);
     use WorkloadPhase as P;
     match workload.phase() {
-        P::Creating | P::Resuming => "Pending",
+        P::Creating | P::Resuming => PENDING,
         _ if crash_loops(workload) => CRASH_LOOP,
-        P::Initializing if has_reason(workload, PLACES_KEPT) => "Pending",
+        P::Initializing if has_reason(workload, PLACES_KEPT) => PENDING,
         P::Initializing => image_pull(workload).unwrap_or("ContainerCreating"),
         P::Stopping | P::Deleting => "Terminating",
         P::Stopped if timed_out => "TimedOut",
@@ -176,11 +178,15 @@ pub(super) fn status_v1(workload: &Workload) -> &str {
     }
 }
 
-/// True if a workload has one of these statuses: as the first dialect shows it, or its phase if
-/// that is not a word of the first dialect.
-pub(super) fn has_status_v1(workload: &Workload, statuses: &[String]) -> bool {
-    let phase = Some(workload.phase.as_str()).filter(|phase| *phase != "Pending");
-    let mut words = [Some(status_v1(workload)), phase].into_iter().flatten();
+/// True if a workload has one of these statuses: as this table shows it, or its phase. A phase that
+/// the first dialect shows only for some workloads has to be shown.
+pub(super) fn has_status(workload: &Workload, statuses: &[String], style: TableStyle) -> bool {
+    let phase = workload.phase.as_str();
+    let (shown, phase) = match style {
+        TableStyle::V1 => (status_v1(workload), Some(phase).filter(|phase| *phase != PENDING)),
+        TableStyle::V2 => (status_v2(workload), Some(phase)),
+    };
+    let mut words = [Some(shown), phase].into_iter().flatten();
     words.any(|word| statuses.iter().any(|status| status.eq_ignore_ascii_case(word)))
 }
 

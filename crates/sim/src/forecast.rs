@@ -1,10 +1,11 @@
 //! Forecast of the start of a pending workload. Owns: simulating the machine of a server in virtual
-//! time until the workload starts. Does not know about: the run time of workloads, which the caller
-//! gives.
+//! time until the workload starts. Does not know about: the run times and failures of workloads,
+//! which the caller gives.
 
 use std::collections::BTreeMap;
 
 use orchestrator::{Command, Error, Input, SYSTEM, StoredState};
+use spec::{Exit, RunKey, RunState};
 use units::Instant;
 use uuid::Uuid;
 
@@ -26,21 +27,30 @@ pub enum Forecast {
     TooFarAhead,
 }
 
+/// Expected course of a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Course {
+    /// The workload ends this many milliseconds after its last start.
+    EndsAfterMs(u64),
+    /// Each run of its pods fails after this many milliseconds.
+    FailsAfterMs(u64),
+}
+
 /// Time until a workload of this server gets its minimum number of pods, if nothing else is
-/// submitted, and the workloads in `run_ms` are deleted after that many milliseconds from their
-/// last start. Other workloads run for ever, or until a limit of the server suspends them.
+/// submitted, and the workloads in `courses` end or fail so. Other workloads run for ever, or until
+/// a limit of the server suspends them.
 ///
 /// # Errors
 /// The stored rows make no valid state, or there is no such workload.
 pub fn forecast(
     stored: StoredState,
     workload: Uuid,
-    run_ms: &BTreeMap<Uuid, u64>,
+    courses: &BTreeMap<Uuid, Course>,
 ) -> Result<Forecast, Error> {
     let pods = stored.rows.pods.len().max(1) as u64;
     let decisions_max = DECISIONS_MAX.min(PODS_LOOKED_AT_MAX / pods);
     let began = stored.now;
-    let mut playing = Playing { machine: Machine::of(stored)?, run_ms, decisions: 0 };
+    let mut playing = Playing { machine: Machine::of(stored)?, courses, decisions: 0 };
     playing.known(workload)?;
     loop {
         if !playing.rests(decisions_max)? {
@@ -50,20 +60,25 @@ pub fn forecast(
         if playing.last_start(workload).is_some() {
             return Ok(Forecast::StartsAfterMs(now.since_ms(began)));
         }
-        let ends = playing.ends();
-        let due = ends.iter().map(|(at, _)| *at).chain(playing.machine.due()).min();
+        let (ends, failures) = (playing.ends(), playing.failures());
+        let ends_at = ends.iter().map(|(at, _)| *at);
+        let fails_at = failures.iter().map(|(at, _)| *at);
+        let due = ends_at.chain(fails_at).chain(playing.machine.due()).min();
         let Some(due) = due else { return Ok(Forecast::Never) };
         playing.machine.clock.advance_ms(due.since_ms(now));
         let over = ends.into_iter().filter(|(at, _)| *at <= due);
         playing.delete(over.map(|(_, id)| id))?;
+        let now = playing.machine.clock.now();
+        for (_, run) in failures.into_iter().filter(|(at, _)| *at <= due) {
+            playing.machine.engine.end(run, Exit::Code(1), now);
+        }
     }
 }
 
 /// A simulated continuation of a server.
 struct Playing<'r> {
     machine: Machine,
-    /// Run time of workloads from their last start, in milliseconds.
-    run_ms: &'r BTreeMap<Uuid, u64>,
+    courses: &'r BTreeMap<Uuid, Course>,
     decisions: u64,
 }
 
@@ -95,8 +110,25 @@ impl Playing<'_> {
 
     /// End of each running workload with a known run time.
     fn ends(&self) -> Vec<(Instant, Uuid)> {
-        let end = |(&id, &ms): (&Uuid, &u64)| Some((self.last_start(id)?.plus_ms(ms), id));
-        self.run_ms.iter().filter_map(end).collect()
+        let end = |(&id, course): (&Uuid, &Course)| match *course {
+            Course::EndsAfterMs(ms) => Some((self.last_start(id)?.plus_ms(ms), id)),
+            Course::FailsAfterMs(_) => None,
+        };
+        self.courses.iter().filter_map(end).collect()
+    }
+
+    /// Next failure of each run of the workloads that fail.
+    fn failures(&self) -> Vec<(Instant, RunKey)> {
+        let runs = self.machine.engine.alive();
+        let failure =
+            runs.filter_map(|(key, run)| match self.courses.get(&run.spec.workload_id)? {
+                Course::EndsAfterMs(_) => None,
+                Course::FailsAfterMs(ms) => match run.state {
+                    RunState::Running { started_at, .. } => Some((started_at.plus_ms(*ms), *key)),
+                    _ => None,
+                },
+            });
+        failure.collect()
     }
 
     fn delete(&mut self, ids: impl Iterator<Item = Uuid>) -> Result<(), Error> {

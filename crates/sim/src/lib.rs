@@ -23,7 +23,7 @@ pub mod what_if;
 
 pub use diagnosis::{Diagnosis, Reason};
 pub use error::Error;
-pub use forecast::{Forecast, forecast};
+pub use forecast::{Course, Forecast, forecast};
 pub use play::{
     CYCLES_TO_REST_MAX, Failure, GPUS_PER_NODE_MAX, NODES_MAX, Outcome, PODS_MAX, QUEUES_MAX,
     Record, Simulation, policy, run,

@@ -76,6 +76,24 @@ async fn queues_show_what_they_deserve_hold_and_wait_for() {
 }
 
 #[tokio::test]
+async fn gpus_that_are_kept_through_a_pause_are_counted() {
+    let server = Server::with_teams().await;
+    let id = server.train("a", 3).await;
+    let series =
+        format!("elastane_workload_gpus_kept{{{TEAM_A},kind=\"training\",node_pool=\"default\"}}");
+    let mut kept = Vec::new();
+    // The first pauses may be over before they are read; each is twice as long as the one before.
+    while kept.len() < 6 && kept.last() != Some(&3.0) {
+        server.phase(&id, "Running").await;
+        assert_eq!(value(&server, &series).await, Some(0.0));
+        server.engine.end("a", engine::Exit::Code(1));
+        server.until(&format!("/api/v1/workloads/{id}"), |one| one["phase"] != "Running").await;
+        kept.extend(value(&server, &series).await);
+    }
+    assert_eq!(kept.last(), Some(&3.0), "{kept:?}");
+}
+
+#[tokio::test]
 async fn a_reclaim_is_an_eviction_by_its_cause() {
     let server = Server::with_teams().await;
     let greedy = server.train("greedy", 4).await;

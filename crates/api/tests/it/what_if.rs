@@ -277,6 +277,26 @@ async fn an_inference_that_waits_is_explained_with_an_estimate() {
 }
 
 #[tokio::test]
+async fn a_workload_that_waits_for_a_crash_loop_is_told_when_that_gives_its_place_up() {
+    let server = Server::with_teams().await;
+    let runs = server.train("a1", 4).await;
+    server.phase(&runs, "Running").await;
+    server.engine.end("a1", engine::Exit::Code(1));
+    server.until(&format!("/api/v1/workloads/{runs}"), |one| one["phase"] != "Running").await;
+    let waits = server.train("a2", 4).await;
+    let explained = server.get(&format!("/elastane/v1/workloads/{waits}/explain")).await;
+    let estimate = &explained["startEstimate"];
+    assert!(estimate["unknownEnds"].is_null(), "{explained}");
+    let submitted = ms(&server.get(&format!("/api/v1/workloads/{waits}")).await["createdAt"]);
+    let (from, to) = (ms(&estimate["earliest"]), ms(&estimate["latest"]));
+    // After pauses of 1, 2, 4, 8 and 16 s, one of 32 s would exceed what it may keep.
+    let bound = submitted + 29_000..submitted + 32_000;
+    assert!(from == to && bound.contains(&from), "{explained}");
+    let assumed = "1 workload that restarts after a failure fails again";
+    assert!(estimate["assumption"].as_str().unwrap().contains(assumed), "{explained}");
+}
+
+#[tokio::test]
 async fn a_time_limit_says_by_when_it_will_have_started() {
     let server = Server::with_teams().await;
     let resources = json!([{"gpu": {"deserved": 2}}]);

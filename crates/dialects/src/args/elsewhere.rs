@@ -26,6 +26,14 @@ pub(crate) const SAME: [SameFlag; 5] = [
     SameFlag { kind: "less_memory", v1: &["--memory"], v2: &["--cpu-memory-request"] },
 ];
 
+/// Words of other tools for a flag, and its names in the two dialects.
+const OTHER_TOOLS: [(&str, [&str; 2]); 4] = [
+    ("--env", ["--environment-variable", "--environment"]),
+    ("--gpus", ["--gpu-devices-request", "--gpu"]),
+    ("--cpus", ["--cpu-core-request", "--cpu"]),
+    ("--mem", ["--cpu-memory-request", "--memory"]),
+];
+
 /// Commands that submit, in the order in which they are searched for a flag.
 const SUBMIT: [&[&str]; 4] =
     [&["training", "submit"], &["workspace", "submit"], &["inference", "submit"], &["submit"]];
@@ -53,7 +61,15 @@ pub(super) fn flag_elsewhere(error: &Error, command: &Command) -> Option<String>
         };
         others.iter().rev().find(here)
     });
-    if let Some(flag) = same {
+    let of_other_tool = || {
+        let (_, flags) = OTHER_TOOLS.iter().find(|(other, _)| other == word)?;
+        let is_own = |flag: &str| {
+            let long = flag.strip_prefix("--");
+            command.get_arguments().any(|arg| arg.get_long() == long)
+        };
+        flags.iter().find(|flag| is_own(flag))
+    };
+    if let Some(flag) = same.or_else(of_other_tool) {
         return Some(format!("here it is '{flag}'"));
     }
     if command.get_name() == "submit"
@@ -73,6 +89,8 @@ pub(super) fn flag_elsewhere(error: &Error, command: &Command) -> Option<String>
 /// Replaces the suggestion in an error of the parser by this advice.
 pub(super) fn with(mut error: Error, advice: String) -> Error {
     error.remove(ContextKind::SuggestedArg);
+    // It shows how to type the suggested argument.
+    error.remove(ContextKind::Usage);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     error
 }

@@ -232,7 +232,7 @@ pub(crate) struct Names {
         add = ArgValueCandidates::new(workloads),
     )]
     pub(crate) names: Vec<String>,
-    /// All of the project
+    /// All of the project; -A does not mean all projects here
     #[arg(short = 'A', long, conflicts_with = "names")]
     pub(crate) all: bool,
 }
@@ -479,6 +479,9 @@ pub(crate) const PHASES: [&str; 11] = [
     "Completed",
     "Failed",
 ];
+
+/// Statuses that both dialects show in place of a phase.
+pub(crate) const BACK_OFFS: [&str; 2] = ["CrashLoopBackOff", "ImagePullBackOff"];
 
 /// Names of one flag. A name of its own, so that the parser does not take it for a repeated flag.
 pub(crate) type Pools = Vec<String>;

@@ -164,7 +164,7 @@ fn plain_switch(flags: &[&Arg], word: &mut OsString) -> bool {
 #[must_use]
 pub(crate) fn with_advice(mut error: Error, tree: &Command, argv: &[OsString]) -> Error {
     let command = elsewhere::command_on(tree, commands(argv).map(|(_, word)| word));
-    let advice = other_case(&error, command);
+    let advice = other_case(&error, command).or_else(|| all_twice(&error, argv));
     if let Some(advice) = advice.or_else(|| elsewhere::flag_elsewhere(&error, command)) {
         return elsewhere::with(error, advice);
     }
@@ -182,6 +182,16 @@ pub(crate) fn with_advice(mut error: Error, tree: &Command, argv: &[OsString]) -
         error.insert(ContextKind::Suggested, advice);
     }
     error
+}
+
+/// Hint at the meaning of `-A` in commands where it is short for `--all`.
+fn all_twice(error: &Error, argv: &[OsString]) -> Option<String> {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
+    let both = flag == "--all" && argv.iter().any(|word| word == "-A");
+    let is_twice = error.kind() == ErrorKind::ArgumentConflict && both;
+    is_twice.then(|| {
+        "'-A' is short for '--all' here: all of one project, which '-p PROJECT' names".to_owned()
+    })
 }
 
 /// Hint at the short flag that differs from an unknown one in case only.

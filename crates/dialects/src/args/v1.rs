@@ -8,7 +8,7 @@ use super::deferred::Deferred;
 use super::object_values::variable;
 use super::values::{count, cpu, key_value, portion, positive, seconds, size};
 use super::workers::{Bounds, Slots, Workers};
-use super::{Console, DryRunFlags, Filter, Format, One, PHASES, Place, pod_flags};
+use super::{BACK_OFFS, Console, DryRunFlags, Filter, Format, One, PHASES, Place, pod_flags};
 use crate::complete::{templates, workloads};
 use crate::intent::Variable;
 
@@ -195,15 +195,8 @@ pub(crate) struct Job {
 }
 
 /// Statuses that this dialect shows where the phase has another name.
-const STATUSES: [&str; 7] = [
-    "ContainerCreating",
-    "Terminating",
-    "Suspended",
-    "Succeeded",
-    "CrashLoopBackOff",
-    "ImagePullBackOff",
-    "TimedOut",
-];
+const STATUSES: [&str; 5] =
+    ["ContainerCreating", "Terminating", "Suspended", "Succeeded", "TimedOut"];
 
 /// `list`.
 #[derive(Debug, Args)]
@@ -223,7 +216,7 @@ pub(crate) struct List {
     pub(crate) limit: Option<u32>,
     /// Only jobs with these statuses, such as Running,Pending
     #[arg(long, value_name = "STATUS,STATUS", value_delimiter = ',', ignore_case = true)]
-    #[arg(value_parser = PossibleValuesParser::new(PHASES.iter().chain(&STATUSES).copied()))]
+    #[arg(value_parser = PossibleValuesParser::new(PHASES.iter().chain(&BACK_OFFS).chain(&STATUSES).copied()))]
     #[arg(hide_possible_values = true)]
     pub(crate) status: Vec<String>,
     /// Jobs to list.

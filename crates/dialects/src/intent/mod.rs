@@ -373,7 +373,7 @@ impl ListWorkloads {
 pub struct Only {
     /// Phases.
     pub phases: Vec<String>,
-    /// Statuses of the first dialect, of which the server knows only the phases.
+    /// Statuses as the table shows them, of which the server knows only the phases.
     pub statuses: Vec<String>,
     /// Nodes; the workload has a pod on one of them.
     pub nodes: Vec<String>,

@@ -136,7 +136,7 @@ fn list_v1(list: v1::List) -> Result<Intent, String> {
     if listed != v1::Listed::Nodes && !list.names.is_empty() {
         return Err(format!("`{}`: only `list nodes` takes names", list.names.join(" ")));
     }
-    let phases = list.status.iter().flat_map(|word| phases_v1(word)).map(str::to_owned).collect();
+    let phases = list.status.iter().flat_map(|word| phases_of(word)).map(str::to_owned).collect();
     let only = Only { statuses: list.status, ..only(list.filter, phases) };
     if listed != v1::Listed::Jobs && only != Only::default() {
         return Err("--status, --node, --user, --label: only `list jobs` takes them".to_owned());
@@ -165,8 +165,8 @@ fn list_v1(list: v1::List) -> Result<Intent, String> {
     })
 }
 
-/// The phases that a status of the first dialect stands for.
-fn phases_v1(word: &str) -> Vec<&str> {
+/// The phases that a status stands for.
+fn phases_of(word: &str) -> Vec<&str> {
     match &*word.to_ascii_lowercase() {
         "pending" => vec!["Pending", "Creating", "Resuming"],
         "containercreating" | "imagepullbackoff" => vec!["Initializing"],
@@ -179,14 +179,28 @@ fn phases_v1(word: &str) -> Vec<&str> {
 }
 
 fn list_v2(noun: Noun, list: v2::List) -> Result<Intent, String> {
+    // The server filters by phases; only a status that is no phase needs all rows here.
+    let of_phases = list.status.iter().all(|word| named(&args::PHASES, word));
+    let (phases, statuses) = match of_phases {
+        true => (list.status, Vec::new()),
+        false => {
+            let phases = list.status.iter().flat_map(|word| phases_of(word));
+            (phases.map(str::to_owned).collect(), list.status)
+        }
+    };
     Ok(Intent::ListWorkloads(ListWorkloads {
         all_projects: list.all,
         noun: narrowed(noun, &list.only)?,
-        only: only(list.filter, list.status),
+        only: Only { statuses, ..only(list.filter, phases) },
         page: page(&list.paging),
         table: Some(TableStyle::V2),
         how: list.format.into(),
     }))
+}
+
+/// True if a list has this word, in upper or lower case.
+fn named(words: &[&str], word: &str) -> bool {
+    words.iter().any(|one| one.eq_ignore_ascii_case(word))
 }
 
 fn only(typed: args::Filter, phases: Vec<String>) -> Only {

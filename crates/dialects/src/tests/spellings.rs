@@ -163,6 +163,12 @@ fn phases_are_named_and_checked() {
         panic!()
     };
     assert_eq!(list.only.phases, ["running", "Pending"]);
+    let Ok(Intent::ListWorkloads(list)) = meaning("runai workload list --status crashloopbackoff")
+    else {
+        panic!()
+    };
+    assert_eq!(list.only.phases, ["Pending", "Initializing"]);
+    assert_eq!(list.only.statuses, ["crashloopbackoff"]);
     refused("runai workload list --status foo", "possible values: Pending, Initializing, Running");
     let old = "runai list jobs --status suspended,Terminating,Running";
     let Ok(Intent::ListWorkloads(list)) = meaning(old) else { panic!() };

@@ -81,7 +81,7 @@ pub(crate) enum Drill {
         #[arg(value_parser = whole(0..=u32::MAX))]
         gpu: u32,
     },
-    /// Add a simulated node to the running server
+    /// Add simulated nodes to the running server
     NodeAdd(NewNode),
     /// Remove a simulated node at once; its pods are lost, and start again where there is room
     NodeRemove {
@@ -108,8 +108,9 @@ pub(crate) enum Drill {
 /// A simulated node.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub(crate) struct NewNode {
-    /// Name of the node
-    pub(crate) node: String,
+    /// Name of the node; several are added at once
+    #[arg(required = true, value_name = "NODE")]
+    pub(crate) nodes: Vec<String>,
     /// Number of GPUs
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::from(gpu::GPUS_PER_NODE_MAX)))]
     pub(crate) gpus: u64,

@@ -60,14 +60,16 @@ pub(super) fn run(flags: &Simulate, out: &mut dyn Write) -> Result<(), Error> {
 /// Makes a simulated GPU of the running server fail, or adds or removes a simulated node.
 pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error> {
     let client = client::find(None, None, Some(&state_dir), None)?.client;
-    let node = match &drill {
-        Drill::NodeAdd(new) => &new.node,
+    let named = match &drill {
+        Drill::NodeAdd(new) => &*new.nodes,
         Drill::GpuFail { node, .. }
         | Drill::GpuHeal { node, .. }
         | Drill::NodeRemove { node }
-        | Drill::Drain { node } => node,
+        | Drill::Drain { node } => std::slice::from_ref(node),
     };
-    units::check_name(node).map_err(|error| Error::Usage(error.to_string()))?;
+    for node in named {
+        units::check_name(node).map_err(|error| Error::Usage(error.to_string()))?;
+    }
     let said = match drill {
         Drill::GpuFail { node, gpu } => {
             client.fail_gpu(&node, gpu, true).await?;
@@ -78,13 +80,24 @@ pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error>
             format!("GPU {gpu} of {node} works")
         }
         Drill::NodeAdd(new) => {
-            let NewNode { node: name, gpus, gpu_memory, cpu, memory, label } = new;
+            let NewNode { mut nodes, gpus, gpu_memory, cpu, memory, label } = new;
             let labels = label.into_iter().collect();
             let (gpu_memory_bytes, cpu_millis, memory_bytes) = (gpu_memory, cpu, memory);
-            let node =
-                SimulatedNode { name, gpus, gpu_memory_bytes, cpu_millis, memory_bytes, labels };
+            let name = nodes.remove(0);
+            let node = SimulatedNode {
+                name,
+                more: nodes,
+                gpus,
+                gpu_memory_bytes,
+                cpu_millis,
+                memory_bytes,
+                labels,
+            };
             client.add_simulated_node(&node).await?;
-            format!("node {} added (simulated); node-remove takes it away", node.name)
+            let names = std::iter::once(&node.name).chain(&node.more);
+            let lines = names
+                .map(|name| format!("node {name} added (simulated); node-remove takes it away"));
+            lines.collect::<Vec<_>>().join("\n")
         }
         Drill::NodeRemove { node } => {
             let there = client.status().await?.nodes;

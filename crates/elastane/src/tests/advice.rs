@@ -105,7 +105,11 @@ impl Server {
                 OrchestratorCommand::ChangeNode { by, node, change }
             }
             Command::Simulate(simulate) => match simulate.drill {
-                Some(Drill::NodeAdd(new)) => OrchestratorCommand::AddNode { by, spec: added(new) },
+                Some(Drill::NodeAdd(new)) => {
+                    let mut nodes = added(&new);
+                    let spec = nodes.remove(0);
+                    OrchestratorCommand::AddNode { by, spec, more: nodes }
+                }
                 other => panic!("{line}: {other:?}"),
             },
             Command::NodePool(NodePool::Create { name, label, .. }) => {
@@ -231,12 +235,15 @@ fn machine_node(name: &str, gpus: u32) -> NodeSpec {
 }
 
 /// The node of a `simulate node-add` command.
-fn added(new: NewNode) -> NodeSpec {
+fn added(new: &NewNode) -> Vec<NodeSpec> {
     let gpus = u32::try_from(new.gpus).unwrap();
-    let node = machine_node(&new.node, gpus);
-    assert!(node.gpus.iter().all(|gpu| Some(gpu.memory_bytes) == new.gpu_memory));
-    assert_eq!((new.cpu, new.memory), (Some(node.cpu_millis), Some(node.memory_bytes)));
-    NodeSpec { labels: new.label.into_iter().collect(), ..node }
+    let named = |name: &String| {
+        let node = machine_node(name, gpus);
+        assert!(node.gpus.iter().all(|gpu| Some(gpu.memory_bytes) == new.gpu_memory));
+        assert_eq!((new.cpu, new.memory), (Some(node.cpu_millis), Some(node.memory_bytes)));
+        NodeSpec { labels: new.label.iter().cloned().collect(), ..node }
+    };
+    new.nodes.iter().map(named).collect()
 }
 
 /// Random lines that set up a server.

@@ -141,7 +141,7 @@ impl State {
     pub(crate) fn reserved(&mut self, id: Uuid, number: usize, to: &Placement) {
         self.touch(id);
         let place = self.place_in_words(to);
-        let message = format!("waits for {place} to be freed");
+        let message = format!("has {place} reserved, and starts once all that it needs is free");
         self.emit(id, EventBuilder::new("Reserved", message).pod(number));
     }
 

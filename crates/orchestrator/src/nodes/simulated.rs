@@ -75,16 +75,27 @@ impl State {
         self.documents.named(SIMULATED, Scope::Cluster, node)
     }
 
-    /// Adds a simulated node.
-    pub(crate) fn add_simulated_node(
+    /// Adds simulated nodes: all of them, or none.
+    pub(crate) fn add_simulated_nodes(
         &mut self,
-        by: String,
-        spec: NodeSpec,
+        by: &str,
+        specs: Vec<NodeSpec>,
     ) -> Result<Subject, Error> {
-        let name = spec.name.clone();
-        units::check_name(&name).map_err(|error| Error::invalid("name", error.to_string()))?;
         self.nodes_are_simulated()?;
-        if self.nodes.named(&name).is_some() {
+        for (at, spec) in specs.iter().enumerate() {
+            self.check_simulated(spec, &specs[..at])?;
+        }
+        for spec in specs {
+            self.note_simulated(by.to_owned(), &spec.name, Some(spec.clone()))?;
+            self.node_event(NodeEvent::Applied(spec));
+        }
+        Ok(Subject::Nothing)
+    }
+
+    fn check_simulated(&self, spec: &NodeSpec, before: &[NodeSpec]) -> Result<(), Error> {
+        let name = &spec.name;
+        units::check_name(name).map_err(|error| Error::invalid("name", error.to_string()))?;
+        if self.nodes.named(name).is_some() || before.iter().any(|other| other.name == *name) {
             return Err(Error::conflict(format!(
                 "there is a node {name} already; choose another name"
             )));
@@ -98,9 +109,7 @@ impl State {
             let most = units::format_bytes(MEMORY_BYTES_MAX);
             return Err(Error::invalid("memory", format!("memory: a node has up to {most}")));
         }
-        self.note_simulated(by, &name, Some(spec.clone()))?;
-        self.node_event(NodeEvent::Applied(spec));
-        Ok(Subject::Nothing)
+        Ok(())
     }
 
     /// Removes a simulated node at once, with all its pods.

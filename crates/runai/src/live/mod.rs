@@ -332,7 +332,7 @@ async fn follow(
 async fn details(client: &Client, id: &str) -> Result<String, client::Error> {
     let explanation = client.explain(id).await?;
     let (pods, events) = (client.pods(id).await?, client.events(id, EVENTS_MAX).await?);
-    let mut lines = explain::lines(&explanation);
+    let mut lines = explain::lines(&explanation, now_ms());
     lines.push("\nPods:".to_owned());
     lines.extend(
         pods.iter().map(|pod| format!("  {}  {}  {}", pod.name, pod_status(pod), pod_place(pod))),

@@ -97,6 +97,18 @@ fn objects_are_shown_by_the_table_of_their_kind() {
         default  2.5        -               team-a,team-b
     "#]]
     .assert_eq(&table(kind(Objects::Department), Dialect::V2, &[department]).ruled());
+    let pool = |name: &str, is_default: bool| {
+        json!({"name": name, "isDefault": is_default, "labelKey": "key", "labelValue": name,
+               "phase": "Ready", "status": {"nodes": []}})
+    };
+    let pools = [pool("default", true), pool("a100", false)];
+    expect![[r#"
+        Name     Label Key  Label Value  Phase  GPU Time Slicing  Nodes
+        ───────────────────────────────────────────────────────────────
+        default  -          -            Ready  -                 -
+        a100     key        a100         Ready  -                 -
+    "#]]
+    .assert_eq(&table(kind(Objects::Nodepool), Dialect::V2, &pools).ruled());
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl History {
             Kind::AddNode => {
                 let number = 1 + u32::try_from(rng.below(6)).unwrap_or_default();
                 let spec = specs::node(number, false, rng);
-                self.send(Asked::Other, Command::AddNode { by: by(), spec });
+                self.send(Asked::Other, Command::AddNode { by: by(), spec, more: Vec::new() });
             }
             Kind::RemoveNode => {
                 if let Some(node) = self.node(rng) {

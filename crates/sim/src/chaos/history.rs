@@ -48,7 +48,7 @@ impl History {
         let mut machine = Machine::new(nodes, policy, Some(check::decision));
         // One ended workload is kept, so that most are archived and some commands are about
         // archived ones.
-        machine.ended_kept = 1;
+        machine.settings.ended_kept = 1;
         let mut history = Self {
             machine,
             queue: VecDeque::new(),

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::QueueId;
-use orchestrator::{Command, Decision, ENDED_KEPT, Error, IdleSince, Input, NodeList, Subject};
+use orchestrator::{Command, Decision, Error, IdleSince, Input, NodeList, Settings, Subject};
 use records::Change;
 use sched::{Action, Plan, Policy};
 use spec::Observation;
@@ -53,8 +53,8 @@ pub struct Machine {
     pub clock: Clock,
     /// Nodes that the next server starts with.
     pub nodes: NodeList,
-    /// Maximum number of ended workloads in the memory of the server.
-    pub ended_kept: usize,
+    /// Settings of the operator, from the next start on.
+    pub settings: Settings,
     /// Check of every decision; `None` for no check.
     check: Option<Check>,
     policy: Policy,
@@ -90,7 +90,7 @@ impl Machine {
             engine: Engine::default(),
             clock,
             nodes,
-            ended_kept: ENDED_KEPT,
+            settings: Settings::default(),
             check,
             policy,
             by_hand: false,
@@ -118,8 +118,8 @@ impl Machine {
     fn recover(&mut self, nodes: &NodeList, gpus_told: &GpuFaults) -> Result<Server, Error> {
         let snapshot = self.rows.snapshot();
         let at = self.clock.settle(snapshot.clock);
-        let mut server =
-            Server::recover(snapshot, nodes, gpus_told, &self.policy, at, self.ended_kept)?;
+        let settings = self.settings.clone();
+        let mut server = Server::recover(snapshot, nodes, gpus_told, &self.policy, at, settings)?;
         (server.check, server.by_hand) = (self.check, self.by_hand);
         Ok(server)
     }
@@ -370,7 +370,8 @@ impl Machine {
             return Ok(None);
         }
         let (nodes, told) = (&living.nodes, &living.gpus_told);
-        let server = Server::recover(snapshot, nodes, told, &self.policy, at, self.ended_kept);
+        let settings = self.settings.clone();
+        let server = Server::recover(snapshot, nodes, told, &self.policy, at, settings);
         let mut state = server?.state;
         let view = state.finish(&View::default()).view;
         Ok(Some((view, state.replica())))

@@ -55,10 +55,10 @@ impl Server {
         gpus: &GpuFaults,
         policy: &Policy,
         at: Settled,
-        ended_kept: usize,
+        settings: Settings,
     ) -> Result<Self, Error> {
         let mut state = State::recover(snapshot, nodes, gpus, policy.usage, at)?;
-        state.set(Settings { ended_kept, ..Settings::default() });
+        state.set(settings);
         Ok(Self {
             state,
             view: View::default(),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use orchestrator::{Error, StoredState};
+use orchestrator::{Error, Settings, StoredState};
 use records::{PodRow, Snapshot};
 use spec::{RunKey, RunSpec, RunState, without_place};
 use units::Instant;
@@ -28,15 +28,16 @@ impl Machine {
     }
 
     fn started(stored: StoredState, by_hand: bool) -> Result<Self, Error> {
-        let StoredState { rows, nodes, gpus, policy, now } = stored;
+        let StoredState { rows, nodes, gpus, policy, settings, now } = stored;
+        // The outcome of an ended workload is read from the view, which has no archived ones.
+        let settings = Settings { ended_kept: usize::MAX, ..settings };
         let runs = runs(&rows);
         // Its virtual time equals that of the other server.
         let rows = Rows::of(Snapshot { clock: None, ..rows });
         let rows = rows.map_err(|message| Error::Internal { message })?;
         let clock = Clock::at(now);
-        let mut machine = Self { rows, gpus, clock, by_hand, ..Self::new(nodes, policy, None) };
-        // The outcome of an ended workload is read from the view, which has no archived ones.
-        machine.ended_kept = usize::MAX;
+        let new = Self::new(nodes, policy, None);
+        let mut machine = Self { rows, gpus, clock, settings, by_hand, ..new };
         runs.into_iter().for_each(|(spec, state)| machine.engine.adopt(spec, state));
         machine.start()?;
         Ok(machine)

@@ -148,6 +148,7 @@ impl<'a> Start<'a> {
             nodes: self.nodes.clone(),
             gpus: self.gpus.clone(),
             policy: self.policy.clone(),
+            settings: orchestrator::Settings::default(),
             now: START,
         };
         Machine::by_hand(stored).map_err(|error| error.to_string())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use orchestrator::{Error, StoredState};
 use sim::machine::Machine;
-use sim::{Forecast, forecast};
+use sim::{Course, Forecast, forecast};
 use spec::{GpuRequest, WorkloadSpec};
 use uuid::Uuid;
 
@@ -15,13 +15,13 @@ const MINUTE: u64 = 60_000;
 /// A server with four GPUs, on which four trainings of one GPU have run for four minutes.
 struct Full {
     machine: Machine,
-    run_ms: BTreeMap<Uuid, u64>,
+    courses: BTreeMap<Uuid, Course>,
 }
 
 impl Full {
     fn new() -> Self {
         let machine = server(4, [4000, 0], sched::Policy::default());
-        let mut full = Self { machine, run_ms: BTreeMap::new() };
+        let mut full = Self { machine, courses: BTreeMap::new() };
         full.submit(training("a", GpuRequest::Whole(1)), Some(10));
         full.submit(training("b", GpuRequest::Whole(1)), Some(20));
         let c = training("c", GpuRequest::Whole(1));
@@ -37,7 +37,8 @@ impl Full {
         submit(&mut self.machine, 1, spec);
         rest(&mut self.machine);
         let id = self.id(&name);
-        self.run_ms.extend(minutes.map(|minutes| (id, minutes * MINUTE)));
+        let course = minutes.map(|minutes| (id, Course::EndsAfterMs(minutes * MINUTE)));
+        self.courses.extend(course);
     }
 
     fn id(&self, name: &str) -> Uuid {
@@ -48,15 +49,16 @@ impl Full {
 
     fn forecast(&self, id: Uuid) -> Result<Forecast, Error> {
         let (_, policy) = self.machine.replica().expect("a server that runs");
-        let Machine { rows, nodes, gpus, clock, .. } = &self.machine;
+        let Machine { rows, nodes, gpus, clock, settings, .. } = &self.machine;
         let stored = StoredState {
             rows: rows.snapshot(),
             nodes: nodes.clone(),
             gpus: gpus.clone(),
             policy: policy.clone(),
+            settings: settings.clone(),
             now: clock.now(),
         };
-        forecast(stored, id, &self.run_ms)
+        forecast(stored, id, &self.courses)
     }
 
     /// Minutes until it starts.
@@ -98,6 +100,18 @@ fn pods_that_take_turns_need_no_more_than_those_whose_turn_it_is() {
     (sweep.pods.pods, sweep.pods.pods_min, sweep.pods.parallelism) = (8, 1, Some(2));
     full.submit(sweep, None);
     assert_eq!(full.minutes("sweep"), Some(6));
+}
+
+#[test]
+fn a_crash_loop_gives_its_place_up_when_it_has_kept_it_long_enough() {
+    let mut full = Full::new();
+    full.submit(training("e", GpuRequest::Whole(1)), None);
+    let (d, crashes) = (full.id("d"), Course::FailsAfterMs(1000));
+    full.courses = BTreeMap::from([(d, crashes)]);
+    // Back-offs of 1, 2, 4, 8, 16 and 32 s, each before a run of 1 s; the next would be of 64 s.
+    assert_eq!(full.forecast(full.id("e")), Ok(Forecast::StartsAfterMs(69_000)));
+    full.machine.settings.places_kept_ms = 0;
+    assert_eq!(full.forecast(full.id("e")), Ok(Forecast::StartsAfterMs(0)));
 }
 
 #[test]

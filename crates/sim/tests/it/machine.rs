@@ -39,7 +39,7 @@ fn nodes(gpus: u32) -> NodeList {
 }
 
 fn add_node(machine: &mut Machine, spec: NodeSpec) {
-    machine.command(Command::AddNode { by: "admin".to_owned(), spec }).unwrap();
+    machine.command(Command::AddNode { by: "admin".to_owned(), spec, more: Vec::new() }).unwrap();
 }
 
 fn remove_node(machine: &mut Machine, node: &str) {
@@ -180,7 +180,7 @@ fn dates_of_what_has_ended_move_with_the_clock_once() {
 #[test]
 fn one_that_comes_back_into_memory_after_the_clock_was_set_back_moves_no_dates() {
     let mut machine = server(2, [2000, 0], Policy::default());
-    machine.ended_kept = 1;
+    machine.settings.ended_kept = 1;
     restart(&mut machine);
     for name in ["a", "b"] {
         submit(&mut machine, 1, training(name, GpuRequest::Whole(1)));

@@ -16,6 +16,7 @@ fn stored(machine: &Machine) -> StoredState {
         nodes: machine.nodes.clone(),
         gpus: machine.gpus.clone(),
         policy: policy.clone(),
+        settings: machine.settings.clone(),
         now: machine.clock.now(),
     }
 }

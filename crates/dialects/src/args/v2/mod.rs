@@ -23,8 +23,8 @@ use super::deferred::Deferred;
 use super::program::IgnoredWords;
 use super::values::{count, seconds};
 use super::{
-    Attach, Deletion, Exec, Filter, Format, Logs, Named, Names, One, Open, PHASES, PortForward,
-    Wait, v1,
+    Attach, BACK_OFFS, Deletion, Exec, Filter, Format, Logs, Named, Names, One, Open, PHASES,
+    PortForward, Wait, v1,
 };
 use crate::complete::{priorities, projects, workloads};
 use cli_kit::parse_number::whole;
@@ -267,9 +267,10 @@ pub(crate) struct List {
     /// List those of all projects
     #[arg(short = 'A', long)]
     pub(crate) all: bool,
-    /// Only workloads in these phases, such as Running,Pending
-    #[arg(long, value_name = "PHASE,PHASE", value_delimiter = ',', ignore_case = true)]
-    #[arg(value_parser = PossibleValuesParser::new(PHASES), hide_possible_values = true)]
+    /// Only workloads with these statuses, such as Running,Pending
+    #[arg(long, value_name = "STATUS,STATUS", value_delimiter = ',', ignore_case = true)]
+    #[arg(value_parser = PossibleValuesParser::new(PHASES.iter().chain(&BACK_OFFS).copied()))]
+    #[arg(hide_possible_values = true)]
     pub(crate) status: Vec<String>,
     /// Filter of the workloads.
     #[command(flatten)]
