@@ -44,6 +44,7 @@ mod provider;
 mod published;
 mod read_back;
 mod read_back_objects;
+mod read_back_templates;
 mod refusals;
 mod samples;
 mod scrape;

@@ -57,7 +57,7 @@ pub(crate) fn is_exception(pattern: &str, path: &str) -> bool {
 }
 
 /// A submission: its kind, and the fields of its specification beside the image.
-fn samples() -> Vec<(&'static str, Value)> {
+pub(crate) fn samples() -> Vec<(&'static str, Value)> {
     let mut all: Vec<(&str, Value)> = of_a_training();
     all.extend(of_mounts());
     all.extend(of_other_kinds());
@@ -226,7 +226,7 @@ pub(crate) fn compare(
     }
 }
 
-async fn prepared() -> Server {
+pub(crate) async fn prepared() -> Server {
     let server = Server::with_teams().await;
     let types = json!({"resources": [], "nodeTypes": {"training": ["dgx", "other"]}}).to_string();
     let (status, said) = server.raw("PUT", "/api/v1/org-unit/projects/1", &types).await;
