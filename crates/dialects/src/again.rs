@@ -59,6 +59,14 @@ fn flag(submit: &Submit, kind: &str, to: Option<&str>) -> Option<Flag> {
             let workers = workers(submit, to?)?.to_string();
             Some(Flag { without: vec!["--workers"], with: vec!["--workers".to_owned(), workers] })
         }
+        "part_of_gpu" => {
+            let flag = match submit.dialect {
+                Dialect::V1 => "--gpu-memory",
+                Dialect::V2 => "--gpu-memory-request",
+            };
+            let without = vec!["--mig-profile", "--mig", "--extended-resource"];
+            Some(Flag { without, with: vec![flag.to_owned(), to?.to_owned()] })
+        }
         "elastic" => with(&["--elastic"]),
         "tolerate" => with(&["--toleration", &toleration(to?)]),
         "node_pool" => {

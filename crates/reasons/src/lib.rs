@@ -114,6 +114,8 @@ pub enum Pending {
         pods: u32,
         /// Number of pods, of those that must start together, that fit one after the other.
         fitting: u32,
+        /// Node label whose value must be the same for all of them.
+        near: Option<String>,
     },
     /// Nodes are excluded for other reasons than free resources. Reported in addition to the
     /// shortage on the rest.

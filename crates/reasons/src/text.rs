@@ -59,8 +59,8 @@ impl fmt::Display for Pending {
             Self::NotEnoughMemory { memory_bytes, free_bytes_max } => {
                 not_enough_memory(f, *memory_bytes, *free_bytes_max)
             }
-            Self::GangIncomplete { pods_min, pods, fitting } => {
-                gang_incomplete(f, [*pods_min, *pods, *fitting])
+            Self::GangIncomplete { pods_min, pods, fitting, near } => {
+                gang_incomplete(f, [*pods_min, *pods, *fitting], near.as_deref())
             }
             Self::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
                 nodes_ruled_out(f, *nodes, [*cordoned, *selector, *affinity, *taint, *pool])
@@ -236,7 +236,16 @@ fn waiting_for_release(f: &mut fmt::Formatter<'_>, node: &str, holders: &[String
     write!(f, "has a place on {node}, which is being freed by {}", holders.join(", "))
 }
 
-fn gang_incomplete(f: &mut fmt::Formatter<'_>, [pods_min, pods, fitting]: [u32; 3]) -> fmt::Result {
+fn gang_incomplete(
+    f: &mut fmt::Formatter<'_>,
+    [pods_min, pods, fitting]: [u32; 3],
+    near: Option<&str>,
+) -> fmt::Result {
+    let near = match near {
+        None => String::new(),
+        Some(key) if model::is_host(key) => " on one node".to_owned(),
+        Some(key) => format!(" on nodes with the same {key}"),
+    };
     match pods_min {
         _ if pods < pods_min => {
             let are = if pods == 1 { "is" } else { "are" };
@@ -244,7 +253,7 @@ fn gang_incomplete(f: &mut fmt::Formatter<'_>, [pods_min, pods, fitting]: [u32; 
         }
         1 => write!(f, "no node takes another pod"),
         _ if fitting >= pods_min => {
-            write!(f, "{pods_min} pods must start together, and no places for all were found")
+            write!(f, "{pods_min} pods must start together{near}, and no places for all were found")
         }
         _ => {
             let fit = match fitting {
@@ -252,7 +261,7 @@ fn gang_incomplete(f: &mut fmt::Formatter<'_>, [pods_min, pods, fitting]: [u32; 
                 1 => "1 fits".to_owned(),
                 _ => format!("{fitting} fit"),
             };
-            write!(f, "{pods_min} pods must start together; {fit} at the moment")
+            write!(f, "{pods_min} pods must start together{near}; {fit} at the moment")
         }
     }
 }

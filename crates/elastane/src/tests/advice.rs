@@ -336,10 +336,12 @@ fn chosen() -> Vec<Vec<String>> {
     let without_master = [with_master, without];
     let workspace = ["runai submit w --interactive -g 1", "runai workspace submit w -g 1"];
     let workspace = workspace.map(str::to_owned);
+    let mig = training("--mig-profile 1g.10gb", "--extended-resource nvidia.com/mig-1g.10gb=1");
     let states = [
         ("8", each("-g 0.6", 8), training("-g 0.5", "--gpu-portion-request 0.5")),
         ("8", each("-g 0.6", 8), training("--gpu-memory 12G", "--gpu-memory-request 12G")),
         ("8", each("-g 2", 2), without_master),
+        ("8", Vec::new(), mig),
         ("8", each("-g 1 --cpu 12", 3), training("--cpu 12", "--cpu-core-request 12")),
         ("8", each("-g 1 --memory 48G", 3), training("--memory 48G", "--cpu-memory-request 48G")),
         ("8", each(&format!("-g 2 {n2}"), 1), training(&on_n2, &on_n2)),
@@ -406,19 +408,17 @@ impl Said<'_> {
 enum Form {
     /// A command.
     Typed,
-    /// A command, or none for this reason.
-    TypedUnless(&'static str),
     /// Advice without a command, for this reason.
     Nothing(&'static str),
     /// Advice that never occurs, for this reason.
     Unsaid(&'static str),
 }
 
-use Form::{Nothing, Typed, TypedUnless, Unsaid};
+use Form::{Nothing, Typed, Unsaid};
 
 /// Each kind of change, with its commands for a workload that was submitted in the first dialect
 /// and in the second.
-const KINDS: [(&str, [Form; 2]); 21] = [
+const KINDS: [(&str, [Form; 2]); 22] = [
     ("fewer_gpus", [Typed; 2]),
     ("smaller_share", [Typed; 2]),
     ("less_gpu_memory", [Typed; 2]),
@@ -437,9 +437,10 @@ const KINDS: [(&str, [Form; 2]); 21] = [
     ("quota", [Typed; 2]),
     ("limit", [Typed; 2]),
     ("uncordon", [Typed; 2]),
-    ("more_nodes", [TypedUnless("several nodes come one by one"); 2]),
+    ("more_nodes", [Typed; 2]),
     ("node_pool", [Typed; 2]),
     ("untaint", [Typed; 2]),
+    ("part_of_gpu", [Typed; 2]),
 ];
 
 /// Index of a change in [`KINDS`]. A new kind needs an entry.
@@ -466,6 +467,7 @@ const fn line_of(change: &Change) -> usize {
         Change::Nodes { .. } => 18,
         Change::NodePool { .. } => 19,
         Change::Untaint { .. } => 20,
+        Change::PartOfGpu { .. } => 21,
     }
 }
 
@@ -484,17 +486,13 @@ fn follow(lines: &[String], counts: &mut Counts) -> Vec<String> {
         for (line, advice, commands) in server.advice(workload) {
             let (kind, forms) = KINDS[line];
             let form = forms[dialect];
-            let is_typed = match form {
-                Typed => true,
-                TypedUnless(_) => !commands.is_empty(),
-                Nothing(_) | Unsaid(_) => false,
-            };
+            let is_typed = form == Typed;
             assert_eq!(
                 (kind, is_typed),
                 (&*advice.kind, !commands.is_empty()),
                 "{submitted}: {form:?}"
             );
-            counts[line][dialect] += u32::from(is_typed || !matches!(form, TypedUnless(_)));
+            counts[line][dialect] += 1;
             if !is_typed {
                 continue;
             }
@@ -530,7 +528,7 @@ fn what_the_advice_says_happens() {
         each.flat_map(|((kind, forms), by)| std::iter::zip(forms, by).map(move |of| (kind, of)));
     // Every kind of advice occurs as the table says.
     let is_as_told = |(form, count): (&Form, u32)| match form {
-        Typed | TypedUnless(_) => count > 0,
+        Typed => count > 0,
         Nothing(_) => true,
         Unsaid(_) => count == 0,
     };

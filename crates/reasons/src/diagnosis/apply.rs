@@ -34,6 +34,9 @@ pub fn apply_change(
             whole => *whole = GpuRequest::Whole(*gpus),
         })?,
         Change::Share { .. } | Change::GpuMemory { .. } => set(&|spec| smaller(change, spec))?,
+        Change::PartOfGpu { bytes } => set(&|spec| {
+            spec.pod_sets[0].request.gpu = GpuRequest::Memory { devices: 1, bytes: *bytes };
+        })?,
         Change::Pods { set: at, pods, .. } => set(&|spec| {
             let of = &mut spec.pod_sets[*at];
             (of.pods, of.pods_min) = (*pods, of.pods_min.min(*pods));

@@ -25,6 +25,11 @@ pub enum Change {
         /// Bytes.
         bytes: u64,
     },
+    /// A part of a GPU, in place of a MIG instance.
+    PartOfGpu {
+        /// Bytes of GPU memory.
+        bytes: u64,
+    },
     /// Fewer pods of a set that start together.
     Pods {
         /// Index of the set.
@@ -122,6 +127,7 @@ impl Change {
             Self::Gpus { .. } => "fewer_gpus",
             Self::Share { .. } => "smaller_share",
             Self::GpuMemory { .. } => "less_gpu_memory",
+            Self::PartOfGpu { .. } => "part_of_gpu",
             Self::Pods { .. } => "fewer_pods",
             Self::Cpu { .. } => "less_cpu",
             Self::Memory { .. } => "less_memory",
@@ -149,7 +155,9 @@ impl Change {
         match self {
             Self::Gpus { gpus } => Some(gpus.to_string()),
             Self::Share { millis } | Self::Cpu { millis } => Some(format_millis(*millis)),
-            Self::GpuMemory { bytes } | Self::Memory { bytes } => Some(format_bytes(*bytes)),
+            Self::GpuMemory { bytes } | Self::PartOfGpu { bytes } | Self::Memory { bytes } => {
+                Some(format_bytes(*bytes))
+            }
             Self::Pods { pods, .. } => Some(pods.to_string()),
             Self::NodePool { to, .. } => Some(to.clone()),
             Self::Tolerate { taint } => Some(taint.to_string()),
@@ -170,6 +178,10 @@ impl Change {
             Self::GpuMemory { bytes } => {
                 format!("ask for at most {} of GPU memory", format_bytes(*bytes))
             }
+            Self::PartOfGpu { bytes } => format!(
+                "ask for {} of a GPU's memory instead of a MIG instance",
+                format_bytes(*bytes)
+            ),
             Self::Pods { role, pods, .. } => {
                 let role = if role.is_empty() { String::new() } else { format!("{role} ") };
                 let plural = if *pods == 1 { "" } else { "s" };

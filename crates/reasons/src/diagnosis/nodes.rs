@@ -31,6 +31,10 @@ impl Part {
         let Self { set, pods, placeable, classes } = self;
         let name = if set.is_empty() { String::new() } else { format!("{set}: ") };
         let first = match (pods, placeable) {
+            // Each node has room for it alone.
+            (1, 0) if classes.iter().all(|class| class.failing.is_empty()) => {
+                Some(format!("{name}its pod finds no place beside the others"))
+            }
             (1, _) => None,
             _ => Some(format!("{name}{placeable} of {pods} pods that are due find a place")),
         };

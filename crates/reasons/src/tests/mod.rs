@@ -62,7 +62,13 @@ fn pending_of_room() -> Vec<Pending> {
     let share = |devices| P::NoGpuShareFree { devices, millis: 500, free_millis_max: 250 };
     let gpus =
         |free_total| P::NotEnoughGpus { gpus: 2, nodes: 3, free_on_one_node_max: 1, free_total };
-    let gang = |pods_min, pods| P::GangIncomplete { pods_min, pods, fitting: 3 };
+    let gang = |pods_min, pods| P::GangIncomplete { pods_min, pods, fitting: 3, near: None };
+    let near = |key: &str| P::GangIncomplete {
+        pods_min: 4,
+        pods: 4,
+        fitting: 2,
+        near: Some(key.to_owned()),
+    };
     let in_use = |request| P::NoInstanceForPart { request, instances: 5, large: 2, nodes: 1 };
     let too_large = |request| match larger(request, 0, largest, 1) {
         P::LargerThanAnyNode { request, demand, gpus_max, largest, nodes, .. } => {
@@ -93,6 +99,8 @@ fn pending_of_room() -> Vec<Pending> {
         gang(4, 3),
         gang(1, 2),
         gang(4, 4),
+        near("rack"),
+        near(model::HOST_LABEL),
         P::NodesRuledOut { nodes: 9, cordoned: 1, selector: 2, affinity: 1, taint: 2, pool: 3 },
         P::KeptAwayByPods { nodes: 6, affinity: 1, anti_affinity: 2, repelled: 3 },
         domain("", "", false),
@@ -232,6 +240,7 @@ fn changes() -> Vec<Change> {
         C::Gpus { gpus: 2 },
         C::Share { millis: 250 },
         C::GpuMemory { bytes: 8 * GIB },
+        C::PartOfGpu { bytes: 10 * GIB },
         C::Pods { set: 0, role: String::new(), pods: 3 },
         C::Pods { set: 1, role: "worker".to_owned(), pods: 1 },
         C::Cpu { millis: 1500 },
@@ -468,6 +477,7 @@ fn every_advice_and_every_obstacle() {
             Gpus,
             Share,
             GpuMemory,
+            PartOfGpu,
             Pods,
             Cpu,
             Memory,

@@ -78,7 +78,11 @@ impl WhatIf<'_> {
                 self.fewer_gpus(devices);
                 self.fewer_bytes(bytes, |bytes| Change::GpuMemory { bytes });
             }
-            GpuRequest::Mig(_) => {}
+            GpuRequest::Mig(wanted) => {
+                if let [(profile, 1)] = wanted.iter().collect::<Vec<_>>()[..] {
+                    self.consider(&Change::PartOfGpu { bytes: profile.memory_bytes() });
+                }
+            }
         }
     }
 
