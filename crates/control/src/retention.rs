@@ -10,6 +10,8 @@ use spec::{UserLimit, UserLimits};
 
 /// Rows that are forgotten in one transaction.
 const AT_ONCE: u32 = 1000;
+/// Maximum number of such transactions for a log at each call.
+const TRANSACTIONS_MAX: usize = 20;
 const DAY_MS: u64 = 86_400_000;
 
 /// How long rows of the logs are kept, in milliseconds. How many are kept is a limit of users.
@@ -28,7 +30,8 @@ impl Default for RetentionPolicy {
     }
 }
 
-/// Deletes older rows, once a day.
+/// Deletes rows that are too old, once a day, and those beyond the maximum number, soon after they
+/// are that many.
 pub(crate) struct Retention {
     kept: RetentionPolicy,
     limits: UserLimits,
@@ -52,12 +55,36 @@ impl Retention {
             self.day = now.0 / DAY_MS;
             self.due = vec![Log::Events, Log::Audit];
         }
+        for log in [Log::Events, Log::Audit] {
+            if !self.due.contains(&log) && self.has_too_many(store, log).await? {
+                self.due.push(log);
+            }
+        }
         for log in self.due.clone() {
-            if self.forget_of(store, log, now).await? < AT_ONCE as usize {
-                self.due.retain(|due| *due != log);
+            for _ in 0..TRANSACTIONS_MAX {
+                if self.forget_of(store, log, now).await? < AT_ONCE as usize {
+                    self.due.retain(|due| *due != log);
+                    break;
+                }
             }
         }
         Ok(())
+    }
+
+    /// True if a log has so many rows beyond its maximum that one transaction deletes only those.
+    async fn has_too_many(&self, store: &Store, log: Log) -> Result<bool, store::Error> {
+        let oldest = store.oldest(log, 1).await?;
+        let Some((first, _)) = oldest.first() else { return Ok(false) };
+        let rows_max = self.rows_max(log);
+        let rows = store.newest(log).await?.saturating_sub(*first).saturating_add(1);
+        Ok(rows >= rows_max.saturating_add(u64::from(AT_ONCE)))
+    }
+
+    fn rows_max(&self, log: Log) -> u64 {
+        self.limits.get(match log {
+            Log::Events => UserLimit::Events,
+            Log::Audit => UserLimit::AuditRows,
+        })
     }
 
     /// Forgets some rows of a log; how many.
@@ -67,11 +94,11 @@ impl Retention {
         log: Log,
         now: Instant,
     ) -> Result<usize, store::Error> {
-        let (name, kept_ms, rows_max) = match log {
-            Log::Events => ("events", self.kept.events_ms, UserLimit::Events),
-            Log::Audit => ("audit", self.kept.audit_ms, UserLimit::AuditRows),
+        let (name, kept_ms) = match log {
+            Log::Events => ("events", self.kept.events_ms),
+            Log::Audit => ("audit", self.kept.audit_ms),
         };
-        let rows_max = self.limits.get(rows_max);
+        let rows_max = self.rows_max(log);
         let old = Instant(now.0.saturating_sub(kept_ms));
         // One more than go, which stays: it may be the newest.
         let rows = store.oldest(log, AT_ONCE + 1).await?;
@@ -122,5 +149,22 @@ mod tests {
         let left: Vec<_> = left.iter().map(|row| format!("{} {}", row.who, row.target)).collect();
         let (forgotten, alice) = ("elastane 1 to 5, beyond the newest 4", "alice ");
         assert_eq!(left, [forgotten, alice, alice, alice, alice]);
+    }
+
+    #[tokio::test]
+    async fn a_flood_within_a_day_does_not_pass_the_maximum_for_long() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path()).await.expect("a new database");
+        let row = AuditRow { at: Instant(DAY_MS), who: "alice".into(), ..AuditRow::default() };
+        let mut limits = UserLimits::default();
+        limits.set(UserLimit::AuditRows, 4);
+        let mut retention = Retention::new(RetentionPolicy::default(), limits);
+        retention.forget_some(&store, Instant(DAY_MS)).await.expect("readable");
+        for _ in 0..3 {
+            store.apply(&vec![Change::Audit(row.clone()); 2500]).await.expect("written");
+            retention.forget_some(&store, Instant(DAY_MS)).await.expect("readable");
+            let left = store.audit(5000).await.expect("readable").len();
+            assert!(left < 1100, "{left}");
+        }
     }
 }
