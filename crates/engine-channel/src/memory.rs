@@ -96,10 +96,31 @@ fn write_all(folder: &Path) -> Result<(), Vec<String>> {
     if unwritten.is_empty() { Ok(()) } else { Err(unwritten) }
 }
 
-/// True if anything is left in memory.
+/// Number of entries of a folder that are looked at for a copy: it belongs to the run, which may
+/// have left any number.
+const ENTRIES_MAX: usize = 10_000;
+
+/// True if anything is left in memory, or if there is too much to tell.
 #[must_use]
 pub fn has_copies(folder: &Path) -> bool {
-    slots(folder).is_ok_and(|slots| !slots.is_empty())
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    let is_left = |entry: io::Result<fs::DirEntry>| {
+        let Ok(entry) = entry else { return false };
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        is_file && slot_of(&entry.path()).is_some()
+    };
+    entries.enumerate().any(|(at, entry)| at >= ENTRIES_MAX || is_left(entry))
+}
+
+/// Name of the slot of a file, and the kind of the file; `None` for a file of something else.
+fn slot_of(path: &Path) -> Option<(&str, &str)> {
+    let kind = path.extension()?.to_str()?;
+    let stem = path.file_stem()?.to_str()?;
+    match (kind, stem.rsplit_once('-')) {
+        ("part", _) => Some((stem, kind)),
+        ("bin" | "json", Some((name, _))) => Some((name, kind)),
+        _ => None,
+    }
 }
 
 fn slots(folder: &Path) -> io::Result<BTreeMap<String, Slot>> {
@@ -111,16 +132,7 @@ fn slots(folder: &Path) -> io::Result<BTreeMap<String, Slot>> {
             continue;
         }
         let path = entry.path();
-        let kind = path.extension().and_then(|kind| kind.to_str());
-        let (Some(stem), Some(kind)) = (path.file_stem().and_then(|stem| stem.to_str()), kind)
-        else {
-            continue;
-        };
-        let name = match (kind, stem.rsplit_once('-')) {
-            ("part", _) => stem,
-            ("bin" | "json", Some((name, _))) => name,
-            _ => continue,
-        };
+        let Some((name, kind)) = slot_of(&path) else { continue };
         let slot = slots.entry(name.to_owned()).or_default();
         if kind == "json" {
             slot.copies.extend(whole(name, &path)?);

@@ -188,9 +188,13 @@ impl Watch {
 /// Disk space of each living run on the disk of the state, as far as it can be counted in time.
 fn sizes(shared: &LocalEngineState) -> BTreeMap<RunKey, DiskRoom> {
     let lives = |state: &StateFile| !matches!(state, StateFile::Exited { .. });
-    let until = Instant::now() + COUNTING_MAX;
+    let end = Instant::now() + COUNTING_MAX;
     let mut sizes = BTreeMap::new();
-    for key in shared.keys_where(lives) {
+    let keys = shared.keys_where(lives);
+    for (left, key) in (1_u32..=u32::try_from(keys.len()).unwrap_or(u32::MAX)).rev().zip(keys) {
+        // Each has its part of the time: one with very many files does not hide those after it.
+        let now = Instant::now();
+        let until = now + end.saturating_duration_since(now) / left;
         let mut count = Count { room: DiskRoom::default(), until };
         let folders: [PathBuf; 2] = [shared.dir(key).path().to_owned(), shared.paths.pod(key.pod)];
         for folder in folders {

@@ -50,6 +50,14 @@ fn of_all_runs_that_share_a_disk_the_one_that_fills_it_is_killed() {
 }
 
 #[test]
+fn a_run_that_makes_files_without_end_is_killed_although_there_are_bytes_left() {
+    let Some(sandbox) = on_a_small_disk() else { return };
+    is_killed(&sandbox, "n=0; while :; do touch file$n; n=$((n+1)); done");
+    does(&sandbox, "runai delete job fill");
+    sandbox.await_status("runai list jobs", "good", "Running");
+}
+
+#[test]
 fn one_that_fills_the_disk_faster_than_anybody_looks_is_killed_all_the_same() {
     let Some(sandbox) = on_a_small_disk() else { return };
     is_killed(&sandbox, "cat /dev/zero > big");

@@ -88,11 +88,11 @@ impl Sandbox {
         self.root.path().join("state")
     }
 
-    /// Mounts a disk of this many MiB at the state directory; false if that is impossible here.
+    /// Mounts a disk of this many MiB, with room for 6,000 files, at the state directory; false if that is impossible here.
     pub(crate) fn with_disk(&self, mib: u32) -> bool {
         let dir = self.state_dir();
         fs::create_dir(&dir).expect("a folder");
-        let options = format!("size={mib}m,mode=700");
+        let options = format!("size={mib}m,nr_inodes=6000,mode=700");
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &options, "disk"]).arg(&dir).stderr(Stdio::null());
         mount.status().is_ok_and(|status| status.success())
