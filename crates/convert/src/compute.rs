@@ -62,16 +62,16 @@ pub(super) fn gpu(compute: &Compute) -> Result<GpuRequest, ApiError> {
     let most = (&compute.gpu_portion_limit, &compute.gpu_memory_limit);
     let of_type = |kind: Option<GpuRequestType>| match kind {
         _ if portion.is_some() && kind != Some(GpuRequestType::Portion) => {
-            Err(needs("gpuPortionRequest", "portion"))
+            Err(needs("gpuPortionRequest", "portion", kind))
         }
         _ if memory.is_some() && kind != Some(GpuRequestType::Memory) => {
-            Err(needs("gpuMemoryRequest", "memory"))
+            Err(needs("gpuMemoryRequest", "memory", kind))
         }
         _ if most.0.is_some() && kind != Some(GpuRequestType::Portion) => {
-            Err(needs("gpuPortionLimit", "portion"))
+            Err(needs("gpuPortionLimit", "portion", kind))
         }
         _ if most.1.is_some() && kind != Some(GpuRequestType::Memory) => {
-            Err(needs("gpuMemoryLimit", "memory"))
+            Err(needs("gpuMemoryLimit", "memory", kind))
         }
         kind => Ok(kind),
     };
@@ -132,11 +132,12 @@ fn bounds<T: std::fmt::Display>(
     }
 }
 
-fn needs(field: &str, kind: &str) -> ApiError {
-    ApiError::field(
-        &format!("spec.compute.{field}"),
-        format!("goes with gpuRequestType {kind} only"),
-    )
+fn needs(field: &str, kind: &str, given: Option<GpuRequestType>) -> ApiError {
+    let why = match given {
+        None => format!("goes with a part of a GPU only (gpuRequestType {kind})"),
+        Some(_) => format!("goes with gpuRequestType {kind} only"),
+    };
+    ApiError::field(&format!("spec.compute.{field}"), why)
 }
 
 fn missing(kind: &str, field: &str) -> ApiError {

@@ -394,10 +394,17 @@ fn of_inference(
     let (name, project) = (&view.spec.name, &view.project_name);
     Some(match (view.phase, why) {
         (Phase::Updating, why) => {
-            let why = why.map_or_else(String::new, |why| format!(": {}", reason(why)));
+            let why = match why {
+                Some(why) if view.waits_for_a_place() => format!(
+                    "; the newest revision gets room as they leave, one by one ({})",
+                    reason(why)
+                ),
+                Some(why) => format!(", which is not ready yet: {}", reason(why)),
+                None => String::new(),
+            };
             format!(
-                "{name} is being updated on {nodes}: the replicas of the former revision serve, and \
-                 the newest revision is not ready yet{why}"
+                "{name} is being updated on {nodes}: the replicas of the former revision serve until \
+                 those of the newest one take over{why}"
             )
         }
         (Phase::Running | Phase::Degraded, Some(why)) if why.code == UPDATE_FAILED.code => {

@@ -147,13 +147,17 @@ fn senseless_gpus_are_refused_by_name() {
         (json!({devices: 5_000_000_000_u64}), devices, "`5000000000` is too large"),
         (json!({kind: "portion"}), kind, "portion needs gpuPortionRequest"),
         (json!({kind: "memory"}), kind, "memory needs gpuMemoryRequest"),
-        (json!({portion: 0.5, memory: "1G"}), portion, "goes with gpuRequestType portion only"),
+        (json!({portion: 0.5, memory: "1G"}), portion, "goes with"),
         (json!({kind: "memory", memory: "0"}), memory, "`0` is too little; use 100M or more"),
         (json!({kind: "memory", memory: "lots"}), memory, "`lots` is not a size"),
-        (json!({limit: 0.5}), limit, "goes with gpuRequestType portion only"),
-        (json!({limit: 0.5, memory: "1G"}), limit, "goes with gpuRequestType portion only"),
-        (json!({kind: "memory", memory: "1G", limit: 0.5}), limit, "goes with gpuRequestType"),
-        (json!({"gpuMemoryLimit": "1G"}), "gpuMemoryLimit", "goes with gpuRequestType memory only"),
+        (json!({limit: 0.5}), limit, "goes with"),
+        (json!({limit: 0.5, memory: "1G"}), limit, "goes with"),
+        (json!({kind: "memory", memory: "1G", limit: 0.5}), limit, "goes with"),
+        (
+            json!({"gpuMemoryLimit": "1G"}),
+            "gpuMemoryLimit",
+            "goes with a part of a GPU only (gpuRequestType memory)",
+        ),
         (
             json!({kind: "portion", portion: 0.5, limit: 0.25}),
             limit,
@@ -166,7 +170,7 @@ fn senseless_gpus_are_refused_by_name() {
         ),
         (json!({kind: "portion", portion: 0.5, limit: 2}), limit, "`2` is not a share; use 0.001"),
         (json!({kind: "memory", memory: "1G", devices: 0}), devices, "a share of 0 GPUs is"),
-        (json!({kind: "memory", memory: "1G", portion: 0.5}), portion, "goes with gpuRequestType"),
+        (json!({kind: "memory", memory: "1G", portion: 0.5}), portion, "goes with"),
     ] {
         refused(&json!({"compute": compute}), &format!("spec.compute.{field}"), why);
     }

@@ -176,9 +176,12 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
                 };
                 there = client.update_department(&there.id, &request).await?;
             }
-            let quota = quota(&there, &share);
+            let quota = share
+                .gpu_quota
+                .as_ref()
+                .map_or_else(String::new, |_| format!(", GPU quota {}", quota(&there, &share)));
             let limit = new_limit(&share);
-            writeln!(out, "department {} updated, GPU quota {quota}{limit}", there.name)?;
+            writeln!(out, "department {} updated{quota}{limit}", there.name)?;
         }
         Department::Delete { name } => {
             client.delete_department(&existing(&client, &name).await?.id).await?;

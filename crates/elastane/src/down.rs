@@ -22,7 +22,7 @@ pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
     let pid = client::read_server_file(&state_dir)?.map(|file| file.pid);
     match found.client.down().await {
         Ok(()) => {}
-        Err(client::Error::NotRunning { url }) => return without_server(&state_dir, &url).await,
+        Err(client::Error::NotRunning { .. }) => return without_server(&state_dir).await,
         // It may have ended before its response was complete.
         Err(client::Error::Dropped { .. }) if pid.is_some_and(|pid| !lives(pid)) => {}
         Err(error) => return Err(error.into()),
@@ -49,9 +49,12 @@ fn lives(pid: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-async fn without_server(state_dir: &Path, url: &str) -> Result<(), Error> {
+async fn without_server(state_dir: &Path) -> Result<(), Error> {
     let mut out = std::io::stdout();
-    let nothing = format!("no server is running at {url}, and nothing was left running");
+    let nothing = format!(
+        "no server runs with the state directory {}, and nothing was left running",
+        state_dir.display()
+    );
     let Ok(state_dir) = std::fs::canonicalize(state_dir) else {
         writeln!(out, "{nothing}")?;
         return Ok(());
@@ -82,7 +85,7 @@ async fn without_server(state_dir: &Path, url: &str) -> Result<(), Error> {
     engine.tidy().await.map_err(|error| Error::Failed(chain(&error)))?;
     match living.len() {
         0 => writeln!(out, "{nothing}")?,
-        count => writeln!(out, "no server was running at {url}; stopped {count} left running")?,
+        count => writeln!(out, "no server was running; stopped {count} left running")?,
     }
     Ok(())
 }

@@ -120,9 +120,11 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
             must_change(PROJECT, &share)?;
             let project = existing(&client, &name).await?;
             let project = change(&client, project, &share, yes).await?;
-            let quota = quota(&project, share.node_pool.as_deref());
+            let quota = share.gpu_quota.as_ref().map_or_else(String::new, |_| {
+                format!(", GPU quota {}", quota(&project, share.node_pool.as_deref()))
+            });
             let limit = new_limit(&share);
-            writeln!(out, "project {name} updated, GPU quota {quota}{limit}")?;
+            writeln!(out, "project {name} updated{quota}{limit}")?;
             warn(&project);
         }
         Project::Delete { name } => {

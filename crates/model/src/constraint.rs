@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::{PodPreference, PodTerm};
+use crate::{PodPreference, PodTerm, is_host};
 
 /// Condition on the value of a label.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,7 +148,8 @@ impl ConstraintsId {
 /// Constraint that excludes a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mismatch {
-    /// A label of the selector is missing or different.
+    /// A label of the selector is missing or different, or the label of the domains of a required
+    /// pod affinity is missing.
     Selector,
     /// No required term holds.
     Affinity,
@@ -222,7 +223,11 @@ impl Constraints {
         if !self.pools.is_empty() && !self.pools.iter().any(|pool| pool == pool_of(labels)) {
             return Err(Mismatch::Pool);
         }
-        if self.selector.iter().any(|(key, value)| labels.get(key) != Some(value)) {
+        let is_missing = |key: &str| !is_host(key) && !labels.contains_key(key);
+        // A node without the label of a topology is in no domain of it.
+        if self.selector.iter().any(|(key, value)| labels.get(key) != Some(value))
+            || self.pod_affinity.iter().any(|term| is_missing(&term.topology_key))
+        {
             return Err(Mismatch::Selector);
         }
         if !self.required.is_empty() && !self.required.iter().any(|term| all(term, labels)) {
@@ -276,6 +281,17 @@ mod tests {
         assert!(holds("gpu", Operator::Exists, "gpu=") && !holds("gpu", Operator::Exists, "cpu=x"));
         assert!(holds("gen", Operator::Gt(7), "gen=8") && !holds("gen", Operator::Gt(8), "gen=8"));
         assert!(!holds("gen", Operator::Lt(9), "gen=old"), "not a number");
+    }
+
+    #[test]
+    fn a_node_without_the_label_of_a_topology_is_in_no_domain_of_it() {
+        let near = |key: &str| {
+            let term = PodTerm { labels: BTreeMap::new(), topology_key: key.into() };
+            Constraints { pod_affinity: vec![term], ..Constraints::default() }
+        };
+        assert_eq!(near("rack").check(&labels("zone=a"), &[]), Err(Mismatch::Selector));
+        assert_eq!(near("rack").check(&labels("rack=1"), &[]), Ok(()));
+        assert_eq!(near(crate::HOST_LABEL).check(&labels(""), &[]), Ok(()), "each node is one");
     }
 
     #[test]

@@ -22,8 +22,23 @@ impl fmt::Display for WorkloadRef {
 
 impl fmt::Display for QueueNumbers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, "holds")
+    }
+}
+
+/// The numbers of a queue at a past time.
+struct Then<'a>(&'a QueueNumbers);
+
+impl fmt::Display for Then<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.write(f, "held")
+    }
+}
+
+impl QueueNumbers {
+    fn write(&self, f: &mut fmt::Formatter<'_>, holds: &str) -> fmt::Result {
         let Self { name, kind, allocated, lent, quota, fair_share, .. } = self;
-        write!(f, "{name} holds {}", of(*kind, *allocated))?;
+        write!(f, "{name} {holds} {}", of(*kind, *allocated))?;
         if *lent > 0 {
             write!(f, ", {} of them beyond its requests", number(*kind, *lent))?;
         }
@@ -317,12 +332,12 @@ impl fmt::Display for CommonGpus {
         };
         let gpus = format!("the {} of {node}{more}", of(Kind::Gpu, *gpu_millis));
         let who = match (queues.as_slice(), others) {
-            ([] | [_], 0) => return write!(f, "its work can use only {gpus}"),
+            ([] | [_], 0) => return write!(f, "work like this can use only {gpus}"),
             ([rest @ .., last], 0) => format!("{} and {last}", rest.join(", ")),
             (all, 1) => format!("{} and 1 other", all.join(", ")),
             (all, _) => format!("{} and {others} others", all.join(", ")),
         };
-        write!(f, "{who} share {gpus}: their work can use no others")
+        write!(f, "{who} share {gpus}: work like this can use no others")
     }
 }
 
@@ -400,7 +415,7 @@ fn out_of_service(
 fn nodes_ruled_out(f: &mut fmt::Formatter<'_>, nodes: usize, counts: [usize; 5]) -> fmt::Result {
     let words = [
         ("is cordoned", "are cordoned"),
-        ("lacks a label that it selects", "lack a label that it selects"),
+        ("lacks a label that it needs", "lack a label that it needs"),
         ("is outside its node affinity", "are outside its node affinity"),
         ("has a taint that it does not tolerate", "have a taint that it does not tolerate"),
         ("is in another pool", "are in another pool"),
@@ -558,11 +573,13 @@ impl fmt::Display for Cause {
         match self {
             Self::Reclaimed { strategy, beneficiary, requested, loser, winner, lost } => write!(
                 f,
-                "stopped so that {beneficiary} gets its {}: {loser}; {winner} and asks for {}{lost}",
+                "stopped so that {beneficiary} gets its {}: {}; {} and asked for {}{lost}",
                 match strategy {
                     Strategy::QuotaGuaranteed => "quota",
                     Strategy::FairShareMaintained => "fair share",
                 },
+                Then(loser),
+                Then(winner),
                 number(winner.kind, *requested)
             ),
             Self::Preempted { beneficiary, priority, beneficiary_priority, lost }

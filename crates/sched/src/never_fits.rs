@@ -16,7 +16,7 @@ pub fn never_fits(cluster: &Cluster, spec: &WorkloadSpec) -> Option<Pending> {
     let mut short = spec.pod_sets.iter().map(|set| too_few_fit(cluster, spec, set));
     // If some of its sets are optional, the others may be enough.
     match spec.needs_all_sets() {
-        true => short.find_map(|reason| reason),
+        true => short.find_map(|reason| reason).or_else(|| too_few_together(cluster, spec)),
         false => short.collect::<Option<Vec<_>>>()?.into_iter().next(),
     }
 }
@@ -32,7 +32,33 @@ fn too_few_fit(cluster: &Cluster, spec: &WorkloadSpec, set: &PodSetSpec) -> Opti
     let request = smallest_request(spec, set);
     let too_large = larger_than_any(open.iter().copied(), request.gpu, demand(cluster, request));
     // GPUs that are out of service are expected back.
-    too_large.or_else(|| (wanted(set) > 1).then(|| of_a_gang(cluster, spec, set)))
+    let amount = |kind: &Kind| demand(cluster, request)[*kind] > 0;
+    let kind = Kind::ALL.into_iter().find(amount).unwrap_or(Kind::Gpu);
+    too_large.or_else(|| (wanted(set) > 1).then(|| of_a_gang(cluster, spec, kind)))
+}
+
+/// The reason that sets of which each would fit alone are more than all nodes can hold together.
+fn too_few_together(cluster: &Cluster, spec: &WorkloadSpec) -> Option<Pending> {
+    let asked = asked(cluster, spec);
+    let there = capacity(cluster);
+    if fitting_at_most(there, &asked) >= asked.iter().map(|(_, pods)| pods).sum() {
+        return None;
+    }
+    let of = |kind: Kind| -> u64 {
+        asked.iter().map(|(each, pods)| each[kind].saturating_mul((*pods).into())).sum()
+    };
+    let kind = Kind::ALL.into_iter().find(|&kind| of(kind) > there[kind]).unwrap_or(Kind::Gpu);
+    Some(of_a_gang(cluster, spec, kind))
+}
+
+/// The sets whose pods start together: the demand of a pod, and their number.
+fn asked(cluster: &Cluster, spec: &WorkloadSpec) -> Vec<(Resources, u32)> {
+    let together = spec.pod_sets.iter().filter(|set| set.pods_min > 0);
+    together.map(|set| (demand(cluster, smallest_request(spec, set)), wanted(set))).collect()
+}
+
+fn capacity(cluster: &Cluster) -> Resources {
+    cluster.nodes().iter().map(|(_, node)| node.capacity).sum()
 }
 
 /// Number of pods of the set that must start together.
@@ -78,25 +104,19 @@ fn fitting_when_empty(cluster: &Cluster, spec: &WorkloadSpec, set: &PodSetSpec) 
 }
 
 /// Counts all pods that must start together, as the reason for a waiting workload does.
-fn of_a_gang(cluster: &Cluster, spec: &WorkloadSpec, short: &PodSetSpec) -> Pending {
+fn of_a_gang(cluster: &Cluster, spec: &WorkloadSpec, kind: Kind) -> Pending {
     let together = || spec.pod_sets.iter().filter(|set| set.pods_min > 0);
-    let amount = |set: &PodSetSpec, kind| {
-        let each = demand(cluster, smallest_request(spec, set))[kind];
-        each.saturating_mul(wanted(set).into())
-    };
-    let kind = Kind::ALL.into_iter().find(|&kind| amount(short, kind) > 0).unwrap_or(Kind::Gpu);
-    let requested = together().map(|set| amount(set, kind)).sum();
-    let there = cluster.nodes().iter().map(|(_, node)| node.capacity).sum();
-    let asked: Vec<_> =
-        together().map(|set| (demand(cluster, smallest_request(spec, set)), wanted(set))).collect();
+    let asked = asked(cluster, spec);
+    let requested =
+        asked.iter().map(|(each, pods)| each[kind].saturating_mul((*pods).into())).sum();
     let one_by_one: u32 = together().map(|set| fitting_when_empty(cluster, spec, set)).sum();
     Pending::NotCounted {
         queue: cluster.queue_name(spec.queue),
         kind,
         left_out: requested,
         requested,
-        fitting: one_by_one.min(fitting_at_most(there, &asked)),
-        sets: together().count(),
-        pods: together().map(wanted).sum(),
+        fitting: one_by_one.min(fitting_at_most(capacity(cluster), &asked)),
+        sets: asked.len(),
+        pods: asked.iter().map(|(_, pods)| pods).sum(),
     }
 }

@@ -175,6 +175,6 @@ fn nodes(part: &Part, class: &NodeClass) -> Nodes {
         like: class.like.clone(),
         room: class.room,
         failing: failing.collect(),
-        message: class.text(),
+        message: class.text(part.pods),
     }
 }

@@ -186,9 +186,14 @@ async fn replacement(
     let next = WorkloadSpec { name: name.clone(), ..one_replica(next) };
     let instead = Asked::Replacement(view.id, from, Box::new(next));
     if let Some(why) = lacks_room(state, vec![instead]).await? {
+        let stopped = match serving {
+            1 => "the present one has stopped".to_owned(),
+            _ => format!("one of its {serving} replicas has stopped"),
+        };
         let message = format!(
-            "nothing was changed: there is no room for the next revision of {name} even when the present \
-             one has stopped ({why}); ask for less, or make room first"
+            "nothing was changed: there is no room for a replica of the next revision of {name} even when \
+             {stopped} ({why}); ask for less, make room first, or let it not serve meanwhile: `runai \
+             suspend {name} -p {project}`, the update, then `runai resume {name} -p {project}`"
         );
         return Err(ApiError::new(StatusCode::CONFLICT, message));
     }

@@ -202,7 +202,7 @@ async fn what_cannot_be_done_to_departments_is_refused_and_says_why() {
             &format!("{ALL}/1"),
             Value::Null,
             409,
-            "department `default` still has 2 project",
+            "department `default` is where projects go that name none; it cannot be deleted",
         ),
     ] {
         let body = if body.is_null() { String::new() } else { body.to_string() };

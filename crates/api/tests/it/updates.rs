@@ -88,12 +88,11 @@ async fn the_most_of_a_gpu_changes_within_what_is_asked_for() {
         refused(&server, &path, limit(value), 400, why).await;
     }
     let portion = json!({"compute": {"gpuPortionLimit": 0.5}});
-    refused(&server, &path, portion.clone(), 400, "gpuPortionLimit: goes with gpuRequestType")
-        .await;
+    refused(&server, &path, portion.clone(), 400, "gpuPortionLimit: goes with").await;
     let more = json!({"compute": {"gpuMemoryRequest": "5G"}});
     refused(&server, &path, more, 409, "gpuPortionLimit, gpuMemoryLimit can.").await;
     let whole = format!("{TRAININGS}/{}", server.train("whole", 1).await);
-    refused(&server, &whole, portion, 400, "gpuPortionLimit: goes with gpuRequestType").await;
+    refused(&server, &whole, portion, 400, "gpuPortionLimit: goes with").await;
 }
 
 #[tokio::test]

@@ -328,8 +328,8 @@ fn an_only_replica_without_room_beside_it_is_replaced_when_that_is_agreed_to() {
     // Nothing is stopped for a revision that would not fit even then.
     let never = sandbox.shell(&format!("{update} --gpu-devices-request 64 --recreate 2>&1"));
     assert_eq!(never.code, Some(1), "{}", never.text);
-    let told = "nothing was changed: there is no room for the next revision of svc even when the \
-                present one has stopped (P202";
+    let told = "nothing was changed: there is no room for a replica of the next revision of svc even \
+                when the present one has stopped (P202";
     assert!(never.text.contains(told), "{}", never.text);
     assert_eq!((phases(&client), version(&client).as_str()), (vec!["Running".to_owned()], "1"));
 

@@ -52,10 +52,7 @@ async fn a_name_is_taken_once_in_its_scope() {
     make(&w, "a", Scope::Project(2)).await.unwrap();
     let other = make(&w, "b", Scope::Project(1)).await.unwrap();
     let again = make(&w, "a", Scope::Project(1)).await.unwrap_err();
-    assert_eq!(
-        again.to_string(),
-        "asset `a` already exists; choose another name, or delete the one there is"
-    );
+    assert_eq!(again.to_string(), "asset `a` already exists; choose another name");
     let clash = w.handle.update_object("ann", "asset", &other.id, renamed("a")).await;
     assert!(matches!(clash, Err(Error::Conflict { .. })));
     w.handle.update_object("ann", "asset", &first.id, renamed("a")).await.unwrap();

@@ -354,7 +354,7 @@ pub(crate) struct DryRunFlags {
     /// nothing
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) what_if: bool,
-    /// Refuse it if no node could hold it even if all were free; without this it waits, with a
+    /// Refuse it if it could not start even if all nodes were free; without this it waits, with a
     /// warning
     #[arg(long)]
     pub(crate) strict: bool,

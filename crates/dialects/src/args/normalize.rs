@@ -168,6 +168,12 @@ pub(crate) fn with_advice(mut error: Error, tree: &Command, argv: &[OsString]) -
     if let Some(advice) = advice.or_else(|| elsewhere::flag_elsewhere(&error, command)) {
         return elsewhere::with(error, advice);
     }
+    if error.kind() == ErrorKind::InvalidSubcommand && command.get_name() == "submit-dist" {
+        error.remove(ContextKind::SuggestedSubcommand);
+        let frameworks: Vec<_> = command.get_subcommands().map(|one| one.get_name()).collect();
+        let advice = format!("the framework comes first: {}", frameworks.join(", "));
+        return elsewhere::with(error, advice);
+    }
     let is_command =
         |word: &OsString| word == "-c" || word.as_encoded_bytes().starts_with(b"--command");
     let is_flag = match error.get(ContextKind::InvalidArg) {

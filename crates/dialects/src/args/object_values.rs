@@ -55,7 +55,11 @@ pub(crate) fn data_source(text: &str) -> Result<DataSource, String> {
 /// # Errors
 /// Says what is allowed.
 pub(crate) fn toleration(text: &str) -> Result<Toleration, String> {
-    let fields = Fields::read(text, &["operator", "key", "value", "effect", "seconds"])?;
+    if text.split(',').any(|field| field.split('=').next() == Some("seconds")) {
+        return Err("leave out seconds: a taint NoExecute stops what does not tolerate it at once"
+            .to_owned());
+    }
+    let fields = Fields::read(text, &["operator", "key", "value", "effect"])?;
     let exists = match fields.get("operator").as_deref() {
         None | Some("Equal") => false,
         Some("Exists") => true,
@@ -73,10 +77,6 @@ pub(crate) fn toleration(text: &str) -> Result<Toleration, String> {
         }
     };
     let (key, value) = (fields.get("key"), fields.get("value"));
-    if fields.get("seconds").is_some() {
-        return Err("leave out seconds: a taint NoExecute stops what does not tolerate it at once"
-            .to_owned());
-    }
     match (exists, &key, value) {
         (true, _, Some(_)) => Err("a value goes with operator=Equal only".to_owned()),
         (false, None, _) => {

@@ -302,6 +302,8 @@ fn bad_lines_say_what_is_allowed() {
         ),
         ("runai training submit j -i x --gpu 1", "here it is '--gpu-devices-request'"),
         ("runai training submit j -i x --gpus 1", "here it is '--gpu-devices-request'"),
+        ("runai submit-dist b -i x", "the framework comes first: "),
+        ("runai submit j -i x --toleration foo", "write operator=…,key=…,value=…,effect=…"),
         ("runai delete --all -A", "'-A' is short for '--all' here: all of one project"),
         ("runai submit j -i x --gpus 1", "here it is '--gpu'"),
         ("runai training submit j -i x --env A=1", "here it is '--environment-variable'"),

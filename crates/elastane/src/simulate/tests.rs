@@ -45,8 +45,8 @@ fn a_scenario_is_told_in_tables() {
         Step  At   Decision  Workload     Where
         ───────────────────────────────────────
         1     0ms  evict     team-a/a2-0  n1[1]
-            E101 stopped so that team-b/b1 gets its quota: team-a holds 2 GPUs (quota 1,
-                fair share 1); team-b holds 0 GPUs (quota 1, fair share 1) and asks for
+            E101 stopped so that team-b/b1 gets its quota: team-a held 2 GPUs (quota 1,
+                fair share 1); team-b held 0 GPUs (quota 1, fair share 1) and asked for
                 1
         1     0ms  reserve   team-b/b1-0  n1[1]
         1     0ms  bind      team-b/b1-0  n1[1]"#]]

@@ -140,8 +140,10 @@ impl State {
     /// Publishes that a place is reserved for a pod.
     pub(crate) fn reserved(&mut self, id: Uuid, number: usize, to: &Placement) {
         self.touch(id);
-        let place = self.place_in_words(to);
-        let message = format!("has {place} reserved, and starts once all that it needs is free");
+        // Its GPUs there may be others when they are free.
+        let node = &self.cluster.nodes()[to.node].name;
+        let message =
+            format!("has a place on {node} reserved, and starts once all that it needs is free");
         self.emit(id, EventBuilder::new("Reserved", message).pod(number));
     }
 

@@ -116,7 +116,7 @@ impl Documents {
         if others.any(taken) {
             let (kind, name) = (wanted.kind.replace('-', " "), units::shown(&wanted.name));
             return Err(Error::conflict(format!(
-                "{kind} `{name}` already exists; choose another name, or delete the one there is"
+                "{kind} `{name}` already exists; choose another name"
             )));
         }
         Ok(())

@@ -51,7 +51,9 @@ pub(super) fn settings_after(change: NodeChange, node: &Node) -> Result<NodeGive
         if !given.taints.iter().any(is) {
             let there: Vec<_> = given.taints.iter().map(ToString::to_string).collect();
             let there = there.iter().map(String::as_str).collect();
-            let why = not_given(node, "taint", key, there);
+            let effect = effect.map(|effect| format!(":{effect}"));
+            let removed = format!("{key}{}", effect.unwrap_or_default());
+            let why = not_given(node, "taint", &removed, there);
             return Err(Error::invalid("taints", why));
         }
         given.taints.retain(|taint| !is(taint));

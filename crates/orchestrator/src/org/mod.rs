@@ -324,17 +324,17 @@ impl OrgMut<'_> {
     fn remove_department(&mut self, id: u64) -> Result<(), Error> {
         let department = self.org.department(id)?;
         let (name, queue) = (&department.unit.name, department.queue);
+        if id == DEPARTMENT_DEFAULT {
+            return Err(Error::conflict(format!(
+                "department `{name}` is where projects go that name none; it cannot be deleted"
+            )));
+        }
         let projects: Vec<_> = self.org.projects_in(id).map(|one| one.unit.name.as_str()).collect();
         if !projects.is_empty() {
             let some = admission::some_of(projects.iter().copied());
             let count = units::counted(projects.len(), "project");
             return Err(Error::conflict(format!(
                 "department `{name}` still has {count} ({some}), to be deleted first"
-            )));
-        }
-        if id == DEPARTMENT_DEFAULT {
-            return Err(Error::conflict(format!(
-                "department `{name}` is where projects go that name none; it cannot be deleted"
             )));
         }
         self.remove_queue(queue)?;

@@ -42,7 +42,7 @@ impl State {
         self.settings.user_limits.check(UserLimit::ProjectArchivedWorkloads, archived + 1)?;
         match is_strict.then(|| self.never_fits(project, &spec)).flatten() {
             Some(why) => Err(Error::conflict(format!(
-                "`{}` is refused because no node could hold it now, even if all were free: {why}; ask for \
+                "`{}` is refused because it could not start now, even if all nodes were free: {why}; ask for \
                  less, add a node, or leave out --strict",
                 spec.name
             ))),
@@ -91,7 +91,7 @@ impl State {
         }
         let warning = why.map(|why| {
             format!(
-                "no node could hold it now, even if all were free: {why}; it waits until one can"
+                "it could not start now, even if all nodes were free: {why}; it waits until it can"
             )
         });
         Ok(Subject::Submitted(id, warning))

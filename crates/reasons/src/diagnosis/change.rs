@@ -197,7 +197,7 @@ impl Change {
                 format!("ask for node pool {to} instead of {}", from.join(", "))
             }
             Self::WithoutPodAffinity => {
-                "do without its required pod affinity and anti-affinity".to_owned()
+                "do without its required pod affinity or anti-affinity".to_owned()
             }
             Self::WithoutAffinity { demands } => {
                 format!("do without its required node affinity: {demands}")

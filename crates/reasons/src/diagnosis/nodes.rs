@@ -39,7 +39,7 @@ impl Part {
             _ => Some(format!("{name}{placeable} of {pods} pods that are due find a place")),
         };
         let indent = if first.is_some() || name.is_empty() { "" } else { name.as_str() };
-        let each = classes.iter().map(|class| format!("{indent}{}", class.text()));
+        let each = classes.iter().map(|class| format!("{indent}{}", class.text(*pods)));
         first.into_iter().chain(each).collect()
     }
 }
@@ -73,9 +73,9 @@ pub struct NodeClass {
 }
 
 impl NodeClass {
-    /// Text in one sentence.
+    /// Text in one sentence, for one of this number of pods.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn text(&self, pods: u32) -> String {
         let Self {
             classes,
             nodes,
@@ -116,13 +116,15 @@ impl NodeClass {
         }
         let has = if has.is_empty() { String::new() } else { format!(" ({})", has.join(", ")) };
         let alone = *nodes == 1;
+        let room_for = if pods > 1 { " for a pod" } else { "" };
         let mut said: Vec<_> = failing.iter().map(|failing| failing.text(*nodes)).collect();
         if *room > 0 {
             said.push(match room {
-                _ if alone => "has room".to_owned(),
-                room if room == nodes => "all have room".to_owned(),
-                1 => "1 has room".to_owned(),
-                room => format!("{room} have room"),
+                _ if alone => format!("has room{room_for}"),
+                room if room == nodes && room_for.is_empty() => "all have room".to_owned(),
+                room if room == nodes => format!("each has room{room_for}"),
+                1 => format!("1 has room{room_for}"),
+                room => format!("{room} have room{room_for}"),
             });
         }
         format!("{who}{has}: {}", said.join("; "))
@@ -165,7 +167,7 @@ impl Failing {
         let (what, amounts) = match obstacle {
             Obstacle::Cordoned => return format!("{count}{} cordoned", verb("is", "are")),
             Obstacle::Selector => {
-                return format!("{count}{} a label that it selects", verb("lacks", "lack"));
+                return format!("{count}{} a label that it needs", verb("lacks", "lack"));
             }
             Obstacle::Affinity => {
                 return format!("{count}{} outside its affinity", verb("is", "are"));

@@ -132,7 +132,7 @@ impl Outcome {
             }
             Self::NotCounted => "it could not start if everything were free (P204)".to_owned(),
             Self::Refused(reason) => {
-                format!("a limit or quota refuses it, whatever others do ({})", reason.code().code)
+                format!("a limit or quota refuses it ({})", reason.code().code)
             }
             Self::NotEntitled { queue, requested } => format!(
                 "with {} more it would hold more than its {}; {queue}",

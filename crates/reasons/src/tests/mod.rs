@@ -364,7 +364,7 @@ fn of_obstacle(obstacle: &Obstacle) -> String {
         room: all - nodes,
         failing: vec![Failing { obstacle, nodes, needed, most, closest: closest.clone() }],
     };
-    [class(1, 1), class(2, 3), class(3, 3)].map(|class| class.text()).join("\n")
+    [class(1, 1), class(2, 3), class(3, 3)].map(|class| class.text(1)).join("\n")
 }
 
 #[test]

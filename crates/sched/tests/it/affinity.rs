@@ -83,19 +83,19 @@ fn who_keeps_away_is_kept_away_from() {
     w.run("submit a/m --label role=noisy --on zone=a");
     assert_eq!(w.waiting(), "m");
     expect![[r#"
-        P107 1 of 3 nodes lacks a label that it selects
+        P107 1 of 3 nodes lacks a label that it needs
         P110 2 of 2 nodes that it may go to have pods that must not be with it
         P205 nothing is stopped for 1 GPU: only work of its own project could give way, and none of that has a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
     "#]]
     .assert_eq(&w.why("m"));
     expect![[r#"
         Why it waits:
-          P107 1 of 3 nodes lacks a label that it selects
+          P107 1 of 3 nodes lacks a label that it needs
           P110 2 of 2 nodes that it may go to have pods that must not be with it
           P205 nothing is stopped for 1 GPU: only work of its own project could give way, and none of that has a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
         Where it does not fit:
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=a): all have pods that must not be with it
-          1 node, n3 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=b): lacks a label that it selects
+          1 node, n3 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=b): lacks a label that it needs
         Who holds what it needs:
           a holds 2 GPUs (quota 9, fair share 3), 1 of it where it could go
           a/quiet holds 1 GPU: same project, and not less important (priority 50)

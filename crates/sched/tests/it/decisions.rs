@@ -139,6 +139,11 @@ fn pods_of_several_sets_are_counted_together() {
     let spec = &w.cluster.workloads()[w.id("gang")].spec;
     let warned = sched::never_fits(&w.cluster, spec).map(|reason| reason.to_string());
     assert!(warned.unwrap_or_default().contains("at most 4 of 6 pods fit"));
+    w.run("submit b/pair --set master -g 1 --set worker -g 1 --pods 4");
+    let spec = &w.cluster.workloads()[w.id("pair")].spec;
+    let warned = sched::never_fits(&w.cluster, spec).map(|reason| reason.to_string());
+    let why = "each set fits by itself";
+    assert!(warned.unwrap_or_default().contains("at most 4 of 5 pods fit"), "{why}");
 }
 
 #[test]
@@ -200,7 +205,7 @@ fn what_no_node_could_hold_is_known_before_it_is_there() {
         ("big", Some("asks for 8 GPUs on one node; the largest node has 4")),
         ("gang", Some("8 of 9 pods fit on an empty cluster")),
         ("there", Some("4 of 8 pods fit on an empty cluster")),
-        ("nowhere", Some("2 of 2 nodes lack a label that it selects")),
+        ("nowhere", Some("2 of 2 nodes lack a label that it needs")),
         ("cores", Some("101")),
     ] {
         let spec = &w.cluster.workloads()[w.id(name)].spec;

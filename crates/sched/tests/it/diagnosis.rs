@@ -30,9 +30,9 @@ fn a_full_cluster_is_told_by_class_and_holder() {
           b/v holds 2 GPUs: may be taken from
           b asks for 5 GPUs, of which 3 do not count for its fair share: that cannot start even on an empty cluster
         Why nothing was moved or taken for it:
-          P401 nothing is moved: a limit or quota refuses it, whatever others do (P202)
-          P402 nothing is taken from other projects: a limit or quota refuses it, whatever others do (P202)
-          P403 nothing is taken inside its project: a limit or quota refuses it, whatever others do (P202)
+          P401 nothing is moved: a limit or quota refuses it (P202)
+          P402 nothing is taken from other projects: a limit or quota refuses it (P202)
+          P403 nothing is taken inside its project: a limit or quota refuses it (P202)
         What would let it start (each tried out):
           ask for at most 2 GPUs
           let it be elastic: it starts smaller and grows later
@@ -79,10 +79,10 @@ fn a_gang_says_how_many_pods_fit() {
     expect![[r#"
         Why it waits:
           P106 2 pods must start together; 1 fits at the moment
-          P203 nothing is taken from others for a: 0 + 4 GPUs would exceed its claim of 2 (quota 4); work larger than a claim is served by turn; a and b share the 4 GPUs of n1 and 1 more node: their work can use no others
+          P203 nothing is taken from others for a: 0 + 4 GPUs would exceed its claim of 2 (quota 4); work larger than a claim is served by turn; a and b share the 4 GPUs of n1 and 1 more node: work like this can use no others
         Where it does not fit:
           1 of 2 pods that are due find a place
-          2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): 1 has too few free GPUs (needs 2, at most 0 on n1); 1 has room
+          2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): 1 has too few free GPUs (needs 2, at most 0 on n1); 1 has room for a pod
           1 node, n3 (1 GPU of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 2, has 1)
         Who holds what it needs:
           b holds 2 GPUs (quota 4, fair share 2)
@@ -108,10 +108,10 @@ fn everything_that_can_rule_a_node_out() {
     expect![[r#"
         Why it waits:
           P104 needs 2 CPU cores beside its GPUs; at most 1 are free on a node that has them
-          P107 1 of 6 nodes is cordoned, 1 lacks a label that it selects, 1 has a taint that it does not tolerate
+          P107 1 of 6 nodes is cordoned, 1 lacks a label that it needs, 1 has a taint that it does not tolerate
         Where it does not fit:
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=a): 1 is cordoned; 1 has too few free GPUs (needs 2, at most 0 on n1)
-          1 node, n2 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=b): lacks a label that it selects
+          1 node, n2 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=b): lacks a label that it needs
           1 node, n3 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=a): has a taint that it does not tolerate
           1 node, n4 (2 GPUs of 16GiB, 1 core, 1TiB, zone=a): has too few cores, even when empty (needs 2, has 1)
           1 node, n5 (1 GPU of 16GiB, 100 cores, 1TiB, zone=a): has too few GPUs, even when empty (needs 2, has 1)
@@ -260,9 +260,9 @@ fn non_preemptible_over_quota() {
           a holds 1 GPU (quota 1, fair share 2)
           a/i1 holds 1 GPU: is not preemptible
         Why nothing was moved or taken for it:
-          P401 nothing is moved: a limit or quota refuses it, whatever others do (P202)
-          P402 nothing is taken from other projects: a limit or quota refuses it, whatever others do (P202)
-          P403 nothing is taken inside its project: a limit or quota refuses it, whatever others do (P202)
+          P401 nothing is moved: a limit or quota refuses it (P202)
+          P402 nothing is taken from other projects: a limit or quota refuses it (P202)
+          P403 nothing is taken inside its project: a limit or quota refuses it (P202)
         What would let it start (each tried out):
           let it be preemptible
             runai workload update i2 -p a --preemptibility preemptible
@@ -287,9 +287,9 @@ fn a_limit() {
           a/t1 holds 1 GPU: same project, and not less important (priority 50)
           a/t2 holds 1 GPU: same project, and not less important (priority 50)
         Why nothing was moved or taken for it:
-          P401 nothing is moved: a limit or quota refuses it, whatever others do (P201)
-          P402 nothing is taken from other projects: a limit or quota refuses it, whatever others do (P201)
-          P403 nothing is taken inside its project: a limit or quota refuses it, whatever others do (P201)
+          P401 nothing is moved: a limit or quota refuses it (P201)
+          P402 nothing is taken from other projects: a limit or quota refuses it (P201)
+          P403 nothing is taken inside its project: a limit or quota refuses it (P201)
         What would let it start (each tried out):
           raise its priority to medium-low (stops or moves 1 other)
             runai workload update t3 -p a --priority medium-low

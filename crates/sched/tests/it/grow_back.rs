@@ -19,8 +19,8 @@ fn it_gets_it_back_after_a_while() {
     w.run("wait 1000");
     assert_eq!(w.gpus(), "n1[e e e e]");
     let told = "e E104 grown back from 2 to 4 GPUs, within the quota of its project\n\
-                w E101 stopped so that a/e gets its quota: b holds 2 GPUs (quota 0, fair share 0); \
-                a holds 2 GPUs (quota 4, fair share 4) and asks for 2\n";
+                w E101 stopped so that a/e gets its quota: b held 2 GPUs (quota 0, fair share 0); \
+                a held 2 GPUs (quota 4, fair share 4) and asked for 2\n";
     assert_eq!(w.stopped(), told);
     w.run("wait 20000; wait 20000");
     assert_eq!(w.gpus(), "n1[e e e e]");

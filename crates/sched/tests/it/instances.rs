@@ -43,7 +43,7 @@ fn all_of_a_gpu_is_held_by_an_instance_of_all_of_its_memory() {
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[x] n2[. .]", "y"));
     expect![[r#"
         P112 asks for 1 GPU; 1 of 3 MIG instances on 2 nodes holds that, none of them is free
-        P203 nothing is taken from others for a: 1 + 1 GPU would exceed its fair share of 1 (quota 9); its work can use only the 1 GPU of n1
+        P203 nothing is taken from others for a: 1 + 1 GPU would exceed its fair share of 1 (quota 9); work like this can use only the 1 GPU of n1
     "#]]
     .assert_eq(&w.why("y"));
 }
@@ -54,13 +54,13 @@ fn who_waits_hears_how_many_instances_there_are() {
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[x:0.5 . .]", "y"));
     expect![[r#"
         P112 asks for 0.3 of a GPU; 1 of 3 MIG instances on 1 node holds that, none of them is free
-        P203 nothing is taken from others for a: 0.5 + 0.3 GPU would exceed its fair share of 0.5 (quota 9); its work can use only the 0.5 GPU of n1
+        P203 nothing is taken from others for a: 0.5 + 0.3 GPU would exceed its fair share of 0.5 (quota 9); work like this can use only the 0.5 GPU of n1
     "#]]
     .assert_eq(&w.why("y"));
     expect![[r#"
         Why it waits:
           P112 asks for 0.3 of a GPU; 1 of 3 MIG instances on 1 node holds that, none of them is free
-          P203 nothing is taken from others for a: 0.5 + 0.3 GPU would exceed its fair share of 0.5 (quota 9); its work can use only the 0.5 GPU of n1
+          P203 nothing is taken from others for a: 0.5 + 0.3 GPU would exceed its fair share of 0.5 (quota 9); work like this can use only the 0.5 GPU of n1
         Where it does not fit:
           1 node, n1 (no whole GPU, 2 × MIG instance for 0.25 of a GPU, 3.9GiB, 1 × MIG instance for 0.5 of a GPU, 7.9GiB, 100 cores, 1TiB): has too few free MIG instances (needs 1, has 0)
         Who holds what it needs:

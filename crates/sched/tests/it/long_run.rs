@@ -49,7 +49,7 @@ fn one_job_that_can_use_them_does_not_undo_it() {
         "",
     );
     assert_eq!(w.waiting(), "a3 a4 b3 b4", "{}", w.gpus());
-    let share = "a and b share the 4 GPUs of n1: their work can use no others";
+    let share = "a and b share the 4 GPUs of n1: work like this can use no others";
     assert!(w.why("a3").contains(share), "{}", w.why("a3"));
 }
 

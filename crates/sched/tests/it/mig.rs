@@ -28,7 +28,7 @@ fn a_divided_gpu_is_no_gpu() {
     .assert_eq(&w.why("x"));
     expect![[r#"
         P102 needs 2 GPUs on one node; 1 is free on 1 node, at most 1 on one
-        P203 nothing is taken from others for a: 0.5 + 2 GPUs would exceed its fair share of 2 (quota 9); its work can use only the 2 GPUs of n1
+        P203 nothing is taken from others for a: 0.5 + 2 GPUs would exceed its fair share of 2 (quota 9); work like this can use only the 2 GPUs of n1
     "#]]
     .assert_eq(&w.why("v"));
 }
@@ -81,13 +81,13 @@ fn what_is_taken_is_counted() {
     w.run("submit a/x --mig 3g.20gb --pods 3; submit a/y --mig 3g.20gb");
     expect![[r#"
         P109 asks for 1 × 3g.20gb on one node; 2 of 3 nodes have that, none has it free
-        P203 nothing is taken from others for a: 1.284 + 0.428 GPU would exceed its fair share of 1.284 (quota 9); its work can use only the 1.284 GPUs of n1 and 1 more node
+        P203 nothing is taken from others for a: 1.284 + 0.428 GPU would exceed its fair share of 1.284 (quota 9); work like this can use only the 1.284 GPUs of n1 and 1 more node
     "#]]
     .assert_eq(&w.why("y"));
     expect![[r#"
         Why it waits:
           P109 asks for 1 × 3g.20gb on one node; 2 of 3 nodes have that, none has it free
-          P203 nothing is taken from others for a: 1.284 + 0.428 GPU would exceed its fair share of 1.284 (quota 9); its work can use only the 1.284 GPUs of n1 and 1 more node
+          P203 nothing is taken from others for a: 1.284 + 0.428 GPU would exceed its fair share of 1.284 (quota 9); work like this can use only the 1.284 GPUs of n1 and 1 more node
         Where it does not fit:
           1 node, n1 (no whole GPU, 2 × 3g.20gb, 100 cores, 1TiB): has too few free MIG instances (needs 1, has 0)
           1 node, n2 (no whole GPU, 1 × 1g.5gb, 1 × 3g.20gb, 100 cores, 1TiB): has too few free MIG instances (needs 1, has 0)

@@ -90,7 +90,7 @@ pub(crate) fn reclaims_within_the_pool(mut w: World) {
     w.run("submit a/other -g 2 --pools default,a100");
     assert_eq!(w.gpus(), "n1[other other] n2[y y]");
     expect![[r#"
-        x E101 stopped so that a/other gets its quota: b in pool a100 holds 2 GPUs (quota 0, fair share 0); a in pool a100 holds 0 GPUs (quota 2, fair share 2) and asks for 2
+        x E101 stopped so that a/other gets its quota: b in pool a100 held 2 GPUs (quota 0, fair share 0); a in pool a100 held 0 GPUs (quota 2, fair share 2) and asked for 2
     "#]].assert_eq(&w.stopped());
 }
 

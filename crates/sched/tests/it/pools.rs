@@ -27,7 +27,7 @@ fn a_pool_that_is_not_listed_is_not_used() {
     expect![[r#"
         P102 needs 1 GPU; no GPU of 1 node is free
         P107 1 of 2 nodes is in another pool
-        P203 nothing is taken from others for q: 2 + 1 GPU would exceed its fair share of 2 (quota 4); its work can use only the 2 GPUs of n2
+        P203 nothing is taken from others for q: 2 + 1 GPU would exceed its fair share of 2 (quota 4); work like this can use only the 2 GPUs of n2
     "#]]
     .assert_eq(&w.why("two"));
 }

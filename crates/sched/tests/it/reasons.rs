@@ -143,7 +143,7 @@ fn every_node_ruled_out() {
         script,
         "t",
         &expect![[r#"
-            P107 1 of 3 nodes is cordoned, 1 lacks a label that it selects, 1 has a taint that it does not tolerate
+            P107 1 of 3 nodes is cordoned, 1 lacks a label that it needs, 1 has a taint that it does not tolerate
             P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
         "#]],
     );
@@ -245,8 +245,8 @@ fn reclaimed_within_quota() {
         "a:1 b:1",
         script,
         &expect![[r#"
-        y E101 stopped so that b/t gets its quota: a holds 2 GPUs (quota 1, fair share 1); b holds 0 GPUs (quota 1, fair share 1) and asks for 1
-    "#]],
+            y E101 stopped so that b/t gets its quota: a held 2 GPUs (quota 1, fair share 1); b held 0 GPUs (quota 1, fair share 1) and asked for 1
+        "#]],
     );
 }
 
@@ -258,8 +258,8 @@ fn reclaimed_within_fair_share() {
         "a:0 b:0",
         script,
         &expect![[r#"
-        y E101 stopped so that b/t gets its fair share: a holds 2 GPUs (quota 0, fair share 1); b holds 0 GPUs (quota 0, fair share 1) and asks for 1
-    "#]],
+            y E101 stopped so that b/t gets its fair share: a held 2 GPUs (quota 0, fair share 1); b held 0 GPUs (quota 0, fair share 1) and asked for 1
+        "#]],
     );
 }
 
@@ -273,7 +273,7 @@ fn reclaimed_for_cores() {
     }
     w.run("submit a/x -g 0 --cpu 4; submit a/y -g 0 --cpu 4; submit b/t -g 0 --cpu 3");
     expect![[r#"
-        y E101 stopped so that b/t gets its quota: a holds 8 cores (quota 4, fair share 5); b holds 0 cores (quota 4, fair share 3) and asks for 3
+        y E101 stopped so that b/t gets its quota: a held 8 cores (quota 4, fair share 5); b held 0 cores (quota 4, fair share 3) and asked for 3
     "#]].assert_eq(&w.stopped());
 }
 
@@ -300,7 +300,7 @@ fn for_a_workload_that_has_the_place_in_the_end() {
     w.run("submit a/w0 -g 3 --on n=1 --interactive; submit a/w1 -g 2 --pods 3 --min 1");
     w.run("submit b/w2 -g 2 --elastic --on n=2; submit b/w3 -g 3; quota b 2; quota a 3");
     expect![[r#"
-        w3 E101 stopped so that a/w0 gets its fair share: b holds 5 GPUs (quota 2, fair share 4); a holds 4 GPUs (quota 3, fair share 6) and asks for 2
+        w3 E101 stopped so that a/w0 gets its fair share: b held 5 GPUs (quota 2, fair share 4); a held 4 GPUs (quota 3, fair share 6) and asked for 2
     "#]].assert_eq(&w.stopped());
 }
 
@@ -419,8 +419,8 @@ fn what_is_lent_to_elastic_work_is_no_share_of_its_project() {
     w.run("label n1 n=1; submit a/e -g 2 --elastic --on n=1; submit a/x; submit b/y -g 4 --on n=1");
     expect![[r#"
         P102 needs 4 GPUs; no GPU of 1 node is free
-        P107 1 of 2 nodes lacks a label that it selects
-        P203 nothing is taken from others for b: 0 + 4 GPUs would exceed its fair share of 2 (quota 0); a and b share the 4 GPUs of n1: their work can use no others
+        P107 1 of 2 nodes lacks a label that it needs
+        P203 nothing is taken from others for b: 0 + 4 GPUs would exceed its fair share of 2 (quota 0); a and b share the 4 GPUs of n1: work like this can use no others
     "#]]
     .assert_eq(&w.why("y"));
 }

@@ -236,13 +236,13 @@ fn a_selector_is_kept_and_what_it_rules_out_is_said() {
     assert_eq!(w.gpus(), "n1[. .] n2[t1 t1]");
     expect![[r#"
         P102 needs 1 GPU; no GPU of 1 node is free
-        P107 1 of 2 nodes lacks a label that it selects
-        P203 nothing is taken from others for a: 2 + 1 GPU would exceed its fair share of 2 (quota 4); its work can use only the 2 GPUs of n2
+        P107 1 of 2 nodes lacks a label that it needs
+        P203 nothing is taken from others for a: 2 + 1 GPU would exceed its fair share of 2 (quota 4); work like this can use only the 2 GPUs of n2
     "#]]
     .assert_eq(&w.why("t2"));
     w.run("submit a/t3 --on gpu=h100");
     expect![[r#"
-        P107 2 of 2 nodes lack a label that it selects
+        P107 2 of 2 nodes lack a label that it needs
         P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("t3"));

@@ -174,15 +174,15 @@ fn a_shared_gpu_is_freed_where_it_costs_least() {
 fn the_cause_says_what_was_lost() {
     let w = two_equal("wait 300000; checkpoint x; wait 720000");
     expect![[r#"
-        x E101 stopped so that b/taker gets its quota: a holds 2 GPUs (quota 0, fair share 1); b holds 0 GPUs (quota 2, fair share 1) and asks for 1; 12 min had passed since its last checkpoint was reported
+        x E101 stopped so that b/taker gets its quota: a held 2 GPUs (quota 0, fair share 1); b held 0 GPUs (quota 2, fair share 1) and asked for 1; 12 min had passed since its last checkpoint was reported
     "#]].assert_eq(&w.stopped());
     let w = two_equal("wait 720000");
     expect![[r#"
-        y E101 stopped so that b/taker gets its quota: a holds 2 GPUs (quota 0, fair share 1); b holds 0 GPUs (quota 2, fair share 1) and asks for 1; 12 min had passed since its last start and no checkpoint was reported
+        y E101 stopped so that b/taker gets its quota: a held 2 GPUs (quota 0, fair share 1); b held 0 GPUs (quota 2, fair share 1) and asked for 1; 12 min had passed since its last start and no checkpoint was reported
     "#]].assert_eq(&w.stopped());
     let w = two_equal("wait 36000000");
     expect![[r#"
-        y E101 stopped so that b/taker gets its quota: a holds 2 GPUs (quota 0, fair share 1); b holds 0 GPUs (quota 2, fair share 1) and asks for 1; 10 h had passed since its last start and no checkpoint was reported
+        y E101 stopped so that b/taker gets its quota: a held 2 GPUs (quota 0, fair share 1); b held 0 GPUs (quota 2, fair share 1) and asked for 1; 10 h had passed since its last start and no checkpoint was reported
     "#]].assert_eq(&w.stopped());
 }
 
@@ -203,7 +203,7 @@ fn the_beneficiary_is_who_has_the_place_in_the_end() {
     w.run("slow; quota a 1");
     assert_eq!(w.waiting(), "v2 low");
     expect![[r#"
-        v2 E101 stopped so that a/high gets its quota: b holds 2 GPUs (quota 2, claim 1.333); a holds 0 GPUs (quota 1, claim 0.667) and asks for 1
+        v2 E101 stopped so that a/high gets its quota: b held 2 GPUs (quota 2, claim 1.333); a held 0 GPUs (quota 1, claim 0.667) and asked for 1
     "#]].assert_eq(&w.stopped());
 }
 
@@ -218,8 +218,8 @@ fn so_it_is_where_the_first_had_another_place_before() {
     w.run("submit b/b2 -g 4 --elastic --on n=2; submit b/b1 --on n=1");
     w.run("slow; wait 60000");
     expect![[r#"
-        a1 E101 stopped so that b/b2 gets its quota: a holds 1 GPU (quota 0, fair share 0); b holds 2 GPUs (quota 4, fair share 3) and asks for 1; 1 min had passed since its last start and no checkpoint was reported
-        a2 E101 stopped so that b/b2 gets its quota: a holds 1 GPU (quota 0, fair share 0); b holds 2 GPUs (quota 4, fair share 3) and asks for 1; 1 min had passed since its last start and no checkpoint was reported
+        a1 E101 stopped so that b/b2 gets its quota: a held 1 GPU (quota 0, fair share 0); b held 2 GPUs (quota 4, fair share 3) and asked for 1; 1 min had passed since its last start and no checkpoint was reported
+        a2 E101 stopped so that b/b2 gets its quota: a held 1 GPU (quota 0, fair share 0); b held 2 GPUs (quota 4, fair share 3) and asked for 1; 1 min had passed since its last start and no checkpoint was reported
         b2 E104 grown back from 1 to 2 GPUs, within the quota of its project
     "#]].assert_eq(&w.stopped());
 }

@@ -53,7 +53,7 @@ fn w7_over_quota_then_reclaim_then_consolidation() {
     assert_eq!(w.gpus(), "n1[a2 a2] n2[b2 b1]");
     assert_eq!(w.waiting(), "a1");
     expect![[r#"
-        a1 E101 stopped so that team-b/b2 gets its quota: team-a holds 3 GPUs (quota 2, fair share 2); team-b holds 1 GPU (quota 2, fair share 2) and asks for 1
+        a1 E101 stopped so that team-b/b2 gets its quota: team-a held 3 GPUs (quota 2, fair share 2); team-b held 1 GPU (quota 2, fair share 2) and asked for 1
     "#]]
     .assert_eq(&w.stopped());
     w.run("delete a2");

@@ -129,7 +129,7 @@ pub(crate) struct Manifest {
     /// Preemptibility
     #[arg(long, value_enum, value_name = "WORD")]
     pub(crate) preemptibility: Option<Preemptibility>,
-    /// Refuse it if no node could hold it even if all were free; without this it waits, with a
+    /// Refuse it if it could not start even if all nodes were free; without this it waits, with a
     /// warning
     #[arg(long)]
     pub(crate) strict: bool,

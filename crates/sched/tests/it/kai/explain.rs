@@ -36,10 +36,10 @@ fn beyond_its_quota_and_not_preemptible() {
         "a:1 b:0",
         "a/r -g 2 @n1\nb/p --interactive",
         expect![[r#"
-        P401 nothing is moved: only preemptible workloads are helped by moving
-        P402 nothing is taken from other projects: a limit or quota refuses it, whatever others do (P202)
-        P403 nothing is taken inside its project: a limit or quota refuses it, whatever others do (P202)
-    "#]],
+            P401 nothing is moved: only preemptible workloads are helped by moving
+            P402 nothing is taken from other projects: a limit or quota refuses it (P202)
+            P403 nothing is taken inside its project: a limit or quota refuses it (P202)
+        "#]],
     );
 }
 
