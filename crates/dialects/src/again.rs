@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use super::args::SAME;
 use super::{args, lower};
-use crate::intent::{Dialect, Distributed, Gpu, Intent, Kind, Submit};
+use crate::intent::{Dialect, Distributed, Framework, Gpu, Intent, Kind, Submit};
 
 /// The command line that repeats a submission with the change of an advice of this kind, in its
 /// dialect and its project; `None` if no flag expresses it.
@@ -57,7 +57,16 @@ fn flag(submit: &Submit, kind: &str, to: Option<&str>) -> Option<Flag> {
     match kind {
         "fewer_pods" => {
             let workers = workers(submit, to?)?.to_string();
-            Some(Flag { without: vec!["--workers"], with: vec!["--workers".to_owned(), workers] })
+            // MPI in the first dialect counts processes.
+            let flag = match submit.kind {
+                Kind::Distributed(ref of)
+                    if of.framework == Framework::Mpi && submit.dialect == Dialect::V1 =>
+                {
+                    "--processes"
+                }
+                _ => "--workers",
+            };
+            Some(Flag { without: vec![flag], with: vec![flag.to_owned(), workers] })
         }
         "part_of_gpu" => {
             let flag = match submit.dialect {

@@ -203,7 +203,10 @@ fn compute(at: &str, all: Resources, meta: &Meta) -> Result<Compute, ApiError> {
 }
 
 fn whole(field: &str, text: &str) -> Result<u32, ApiError> {
-    text.parse().map_err(|_| ApiError::field(field, "is not a number"))
+    text.parse().map_err(|_| {
+        let why = format!("`{}` is not a whole number; write one such as 1", units::shown(text));
+        ApiError::field(field, why)
+    })
 }
 
 fn cores(field: &str, amount: &Amount) -> Result<Number, ApiError> {
@@ -223,7 +226,11 @@ fn shares(meta: &Meta, compute: &mut Compute) -> Result<(), ApiError> {
             return Err(ApiError::field(&field, format!("goes without {FRACTION}; leave one out")));
         }
         (Some((field, text)), None) => {
-            let portion = text.parse().map_err(|_| ApiError::field(&field, "is not a number"))?;
+            let portion = text.parse().map_err(|_| {
+                let why =
+                    format!("`{}` is not a number; write one such as 0.5", units::shown(text));
+                ApiError::field(&field, why)
+            })?;
             compute.gpu_portion_request = Some(portion);
             (GpuRequestType::Portion, field)
         }

@@ -35,8 +35,13 @@ const OTHER_TOOLS: [(&str, [&str; 2]); 4] = [
 ];
 
 /// Commands that submit, in the order in which they are searched for a flag.
-const SUBMIT: [&[&str]; 4] =
-    [&["training", "submit"], &["workspace", "submit"], &["inference", "submit"], &["submit"]];
+const SUBMIT: [&[&str]; 5] = [
+    &["training", "submit"],
+    &["workspace", "submit"],
+    &["inference", "submit"],
+    &["training", "pytorch", "submit"],
+    &["submit"],
+];
 
 /// Flags of the first dialect that the second one expresses by a command.
 const AS_COMMANDS: [(&str, &str); 2] =
@@ -50,6 +55,9 @@ pub(super) fn flag_elsewhere(error: &Error, command: &Command) -> Option<String>
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
     word.strip_prefix("--")?;
+    if word == "--name" {
+        return Some("the name is the first word here, without a flag".to_owned());
+    }
     let here = |flag: &&&str| has(command, flag);
     let same = SAME.iter().find_map(|SameFlag { v1, v2, .. }| {
         let others = if v1.contains(&word.as_str()) {

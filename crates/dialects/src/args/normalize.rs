@@ -182,7 +182,7 @@ pub(crate) fn with_advice(mut error: Error, tree: &Command, argv: &[OsString]) -
     };
     let behind = argv.iter().any(|word| word == "--");
     let unknown = error.kind() == ErrorKind::UnknownArgument && !is_flag && !behind;
-    if unknown && argv.iter().any(is_command) {
+    if unknown && (command.get_name().starts_with("submit") || argv.iter().any(is_command)) {
         let advice = "the words of a command stand behind `--`, as in `--command -- sleep 5`";
         let advice = ContextValue::StyledStrs(vec![advice.into()]);
         error.insert(ContextKind::Suggested, advice);

@@ -72,7 +72,7 @@ pub(crate) fn toleration(text: &str) -> Result<Toleration, String> {
         Some("PreferNoSchedule") => Some(Effect::PreferNoSchedule),
         Some(other) => {
             return Err(format!(
-                "effect `{other}`; allowed are NoSchedule, NoExecute and PreferNoSchedule"
+                "effect `{other}` is not known; allowed are NoSchedule, NoExecute and PreferNoSchedule"
             ));
         }
     };

@@ -18,6 +18,9 @@ use view::{Object, Scope};
 
 /// Maximum number of pools.
 const POOLS_MAX: usize = 100;
+/// What frees a pool that one project or department names, or several.
+const OFF_DEFAULTS: [&str; 2] =
+    ["take the pool off its defaultNodePools", "take the pool off their defaultNodePools"];
 
 /// State after a start.
 impl State {
@@ -164,11 +167,12 @@ impl State {
         let departments = self.org.departments().filter(|one| names(&one.unit.default_pools));
         let departments: Vec<_> = departments.map(|one| one.unit.name.as_str()).collect();
         for (what, who, cure) in [
-            ("workload", workloads, "delete them"),
-            ("project", projects, "take it off their defaultNodePools"),
-            ("department", departments, "take it off their defaultNodePools"),
+            ("workload", workloads, ["delete it", "delete them"]),
+            ("project", projects, OFF_DEFAULTS),
+            ("department", departments, OFF_DEFAULTS),
         ] {
             if !who.is_empty() {
+                let cure = cure[usize::from(who.len() > 1)];
                 let some = admission::some_of(who.iter().copied());
                 return Err(Error::conflict(format!(
                     "node pool `{name}` is named by {} ({some}); {cure} first",
