@@ -28,6 +28,12 @@ pub struct WorkloadExtras {
     /// Its last eviction, move or resize, and for whom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_eviction: Option<Eviction>,
+    /// Template that it was made of, as it was named then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<crate::AssetRef>,
+    /// Compute resource that it was made of, as it was named then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_resource: Option<crate::AssetRef>,
     /// True if any of what it holds is above its project's quota.
     pub over_quota: bool,
     /// True if it has a place that is still being freed for it.

@@ -175,7 +175,8 @@ pub use what_if::{PodFate, Search, StartEstimate, WhatIf, WouldDo, WouldHappen, 
 pub use workload::{
     ActionsSupport, AllocatedResources, BatchAction, BatchFailure, BatchResponse, DesiredPhase,
     ExternalConnection, RequestCores, RequestQuantity, RequestResources, RequestedPods,
-    TypedWorkload, Workload, WorkloadBatch, WorkloadCondition, WorkloadsPage,
+    TypedWorkload, UsedDataSource, UsedEnvironment, Workload, WorkloadBatch, WorkloadCondition,
+    WorkloadsPage,
 };
 
 /// Header with the name of a client; becomes the `source` of the objects it creates.

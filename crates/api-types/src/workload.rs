@@ -93,6 +93,12 @@ pub struct Workload {
     /// The ways to it: its ports that are reached from outside, and pages elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub external_connections: Vec<ExternalConnection>,
+    /// Environments that it was made of, as they were named then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environments: Vec<UsedEnvironment>,
+    /// Data sources that it was made of, as they were named then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub datasources: Vec<UsedDataSource>,
     /// Images.
     pub images: Vec<String>,
     /// Framework whose rules its pods follow.
@@ -136,6 +142,29 @@ pub struct WorkloadCondition {
     pub reason: String,
     /// Time of its last transition.
     pub last_transition_time: Time,
+}
+
+/// An environment from which a workload took values.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Environment1)]
+pub struct UsedEnvironment {
+    /// Id.
+    pub id: String,
+    /// Name at the submission.
+    pub name: String,
+}
+
+/// A data source from which a workload took values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Datasource)]
+pub struct UsedDataSource {
+    /// Kind.
+    #[serde(rename = "type")]
+    pub kind: crate::AssetKind,
+    /// Id.
+    pub id: String,
+    /// Name at the submission.
+    pub name: String,
 }
 
 /// A way to a workload.

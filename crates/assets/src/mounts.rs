@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use convert::{self, Submitter};
 use http_kit::ApiError;
 use orchestrator::{VOLUME, volume_name};
-use spec::{Mount, MountSource, Seccomp, Security, WorkloadSpec};
+use spec::{Mount, MountSource, Seccomp, Security, UsedObject, WorkloadSpec};
 use view::{Scope, WorkloadView};
 
 use crate::{AssetSpec, Stored};
@@ -99,7 +99,7 @@ fn unprivileged(security: &Security) -> Result<(), ApiError> {
 async fn may_see(
     state: &Backend,
     asker: &Submitter,
-    uses: &[String],
+    uses: &[UsedObject],
     mount: &mut Mount,
 ) -> Result<(), ApiError> {
     let MountSource::HostPath { path, .. } = &mut mount.from else { return Ok(()) };
@@ -133,7 +133,7 @@ pub(crate) async fn real(
 fn may_have_export(
     state: &Backend,
     asker: &Submitter,
-    uses: &[String],
+    uses: &[UsedObject],
     mount: &Mount,
 ) -> Result<(), ApiError> {
     let given = asker.administrator || asker.had(mount) || is_given(state, uses, mount);
@@ -150,8 +150,8 @@ fn forbidden(field: &str, why: &str) -> ApiError {
 }
 
 /// True if one of these assets is a data source that an administrator made of what is mounted.
-fn is_given(state: &Backend, uses: &[String], mount: &Mount) -> bool {
-    let read_only = |key: &String| match &mount.from {
+fn is_given(state: &Backend, uses: &[UsedObject], mount: &Mount) -> bool {
+    let read_only = |UsedObject { key, .. }: &UsedObject| match &mount.from {
         MountSource::HostPath { path, .. } => of_kind::<HostPathSpec>(state, key)
             .filter(|asset| asset.given.real_path.as_ref() == Some(path))
             .map(|asset| asset.spec.read_only),

@@ -31,7 +31,7 @@ pub(crate) struct Template {
 }
 
 impl Family for Template {
-    const KIND: &'static str = "template";
+    const KIND: &'static str = convert::TEMPLATE;
 }
 
 /// The values of a template.

@@ -10,7 +10,7 @@ use api_types::{
 };
 use auth::{Action, Resource};
 use http_kit::ApiError;
-use spec::WorkloadKind;
+use spec::{UsedObject, WorkloadKind};
 use view::{Object, Scope, View, WorkloadView};
 
 use super::AssetSpec;
@@ -46,7 +46,7 @@ impl Usage {
         });
         users.sort_unstable_by_key(|workload| workload.seq);
         for workload in users {
-            for (_, id) in workload.spec.uses.iter().filter_map(|key| key.split_once('/')) {
+            for (_, id) in workload.spec.uses.iter().map(UsedObject::kind_and_id) {
                 let of_asset = all.entry(id.to_owned()).or_default();
                 let of_kind = match workload.spec.kind {
                     WorkloadKind::Training => &mut of_asset.trainings,
@@ -116,4 +116,17 @@ pub(crate) fn keys(
         .flatten()
         .map(|one| find("spec.assets.datasources: asset", DATA_SOURCES, &one.id));
     environment.chain(compute).chain(sources).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workloads_show_every_kind_of_data_source() {
+        macro_rules! kinds {
+            ($($spec:ident)+) => { [$(($spec::STORED, $spec::KIND)),+] };
+        }
+        assert_eq!(each_data_source!(kinds), convert::DATA_SOURCES);
+    }
 }

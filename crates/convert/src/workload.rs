@@ -13,7 +13,7 @@ use spec::{
 use units::{Instant, Resources};
 use view::{NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadView};
 
-use super::{Context, namespace, pods_shown, quantity};
+use super::{COMPUTE_ASSET, Context, ENVIRONMENT_ASSET, made_of, namespace, pods_shown, quantity};
 
 /// Name of a phase in the API.
 pub fn phase_name(phase: Phase) -> &'static str {
@@ -90,7 +90,6 @@ pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload 
     let spec = &*view.spec;
     let (waited_s, ran_s) = times_s(view, context.now);
     let why = all.why(view);
-    let running = view.pods.iter().filter(|pod| pod.state == PodState::Running).count() as u64;
     let shown = pods_shown(spec);
     // Requests differ between pod sets; those of the workers are shown.
     let requested = requested_by(&shown.pod, view.requested);
@@ -124,7 +123,7 @@ pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload 
         k8s_phase: kubernetes_phase(view.phase).to_owned(),
         k8s_phase_updated_at: view.phase_since.into(),
         conditions: conditions(&why),
-        running_pods: running,
+        running_pods: running_pods(view),
         requested_pods: requested_pods(view),
         workload_requested_resources: requested,
         pods_requested_resources: of_each,
@@ -144,6 +143,8 @@ pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload 
             None => crate::addresses(view, &context.origins),
         },
         external_connections: super::urls::connections(view, &context.origins),
+        environments: made_of::environments(spec),
+        datasources: made_of::data_sources(spec),
         images: images(spec),
         distributed_framework: spec.distributed.map(|one| framework_name(one.framework).to_owned()),
         environment_variables: Some(shown.pod.env.clone()),
@@ -185,6 +186,11 @@ fn wanted(view: &WorkloadView) -> u64 {
         Some(_) => view.pods.iter().filter(|pod| pod.wanted).count() as u64,
         None => view.spec.sets().map(|set| u64::from(set.wanted())).sum(),
     }
+}
+
+/// Number of pods that run.
+fn running_pods(view: &WorkloadView) -> u64 {
+    view.pods.iter().filter(|pod| pod.state == PodState::Running).count() as u64
 }
 
 pub(super) fn requested_pods(view: &WorkloadView) -> RequestedPods {
@@ -350,6 +356,8 @@ fn extras(view: &WorkloadView, why: &[ReasonView]) -> WorkloadExtras {
         requested_gpus: Millis(view.requested.gpu_millis),
         pending_reasons: reasons(view, why),
         last_eviction: view.last_eviction.as_ref().map(reason),
+        template: made_of::one(&view.spec, made_of::TEMPLATE),
+        compute_resource: made_of::one(&view.spec, COMPUTE_ASSET),
         over_quota: view.over_quota,
         reserved: view.pods.iter().any(|pod| pod.state == PodState::Reserved),
         restarts: view.pods.iter().map(|pod| pod.generation.saturating_sub(1)).sum(),
@@ -448,7 +456,21 @@ impl Row<crate::Listed> for WorkloadView {
         ("phaseUpdatedAt", Type::Time),
         ("nodepool", Type::Text),
         ("distributedFramework", Type::Text),
+        ("architecture", Type::Text),
         ("allocatedGPU", Type::Number),
+        ("requestedGPU", Type::Number),
+        ("requestedGPUMemory", Type::Number),
+        ("allocatedCPU", Type::Number),
+        ("requestedCPU", Type::Number),
+        ("allocatedCPUMemory", Type::Number),
+        ("requestedCPUMemory", Type::Number),
+        ("runningPods", Type::Number),
+        ("requestedPods", Type::Number),
+        ("images", Type::Text),
+        ("template", Type::Text),
+        ("environments", Type::Text),
+        ("computeResource", Type::Text),
+        ("datasources", Type::Text),
         ("category", Type::Text),
         ("priority", Type::Number),
         ("priorityClassName", Type::Text),
@@ -484,7 +506,32 @@ impl Row<crate::Listed> for WorkloadView {
                 .distributed
                 .map_or(Scalar::Absent, |one| Scalar::text(framework_name(one.framework))),
             "nodepool" => self.pool.as_deref().map_or(Scalar::Absent, Scalar::text),
+            "architecture" => Scalar::text(match self.spec.distributed {
+                Some(_) => "Distributed",
+                None => "Standard",
+            }),
             "allocatedGPU" => Scalar::Number(self.allocated.gpu_millis),
+            "requestedGPU" => Scalar::Number(self.requested.gpu_millis),
+            "requestedGPUMemory" => match pods_shown(&self.spec).pod.gpu {
+                GpuRequest::Shared(SharedGpus { memory: Some(memory), .. }) => {
+                    Scalar::count(memory.request)
+                }
+                _ => Scalar::Absent,
+            },
+            "allocatedCPU" => Scalar::Number(self.allocated.cpu_millis),
+            "requestedCPU" => Scalar::Number(self.requested.cpu_millis),
+            "allocatedCPUMemory" => Scalar::count(self.allocated.memory_bytes),
+            "requestedCPUMemory" => Scalar::count(self.requested.memory_bytes),
+            "runningPods" => Scalar::count(running_pods(self)),
+            "requestedPods" => Scalar::count(requested_pods(self).number),
+            "images" => Scalar::Texts(images(&self.spec).into_iter().map(Into::into).collect()),
+            "template" => made_of::names(&self.spec, made_of::TEMPLATE),
+            "environments" => made_of::names(&self.spec, ENVIRONMENT_ASSET),
+            "computeResource" => made_of::names(&self.spec, COMPUTE_ASSET),
+            "datasources" => {
+                let sources = made_of::data_sources(&self.spec).into_iter();
+                Scalar::Texts(sources.map(|source| source.name.into()).collect())
+            }
             "category" => Scalar::text(category(self.spec.kind)),
             "priority" => Scalar::count(self.spec.priority.value.into()),
             "priorityClassName" => Scalar::text(self.spec.priority.class.as_str()),

@@ -10,7 +10,7 @@ use api_types::{
 };
 use spec::{
     CleanPods, Framework, GpuRequest, HOME_FOLDER, LEADER, MASTER, PARAMETER_SERVER, PodSet,
-    PodSpec, Restart, SecretPlace, SecretUse, SharedGpus, WorkloadSpec,
+    PodSpec, Restart, SecretPlace, SecretUse, SharedGpus, UsedObject, WorkloadSpec,
 };
 use view::{Phase, WorkloadView};
 
@@ -257,10 +257,10 @@ fn pairs(map: &BTreeMap<String, String>) -> Vec<NameValue> {
 }
 
 /// The assets among the objects from which a workload took values.
-fn ids_of(uses: &[String]) -> Option<AssetIds> {
+fn ids_of(uses: &[UsedObject]) -> Option<AssetIds> {
     let with = |kind: &str| {
-        let id = uses.iter().find_map(|key| key.strip_prefix(kind)?.strip_prefix('/'));
-        id.map(str::to_owned)
+        let mut ids = uses.iter().map(UsedObject::kind_and_id).filter(|(of, _)| *of == kind);
+        ids.next().map(|(_, id)| id.to_owned())
     };
     let ids = AssetIds {
         environment: with(ENVIRONMENT_ASSET),

@@ -28,6 +28,7 @@ mod rescale;
 mod run;
 mod serving;
 mod time_slicing;
+mod used_object;
 mod user_limits;
 mod without_place;
 pub mod words;
@@ -77,6 +78,7 @@ pub use serving::{
     Target,
 };
 pub use time_slicing::TimeSlicing;
+pub use used_object::UsedObject;
 pub use user_limits::{AtLimit, OverLimit, Unit, UserLimit, UserLimits};
 pub use without_place::without_place;
 pub use workload::{BACKOFF_LIMIT_DEFAULT, WorkloadSpec};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::document::{Document, Step};
 use crate::{
     DistributedSpec, ExposedUrl, Framework, Group, MountSource, PodSet, Priority, RelatedUrl,
-    Restart, Revision, SecretUse, Serving, TopologyUse, WorkloadKind,
+    Restart, Revision, SecretUse, Serving, TopologyUse, UsedObject, WorkloadKind,
 };
 
 /// Default back-off limit.
@@ -71,9 +71,9 @@ pub struct WorkloadSpec {
     pub delete_when_preempted: bool,
     /// The command line it was submitted with, for users.
     pub command_line: Option<String>,
-    /// The objects that values were taken from, `<kind>/<id>`.
+    /// The objects that values were taken from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub uses: Vec<String>,
+    pub uses: Vec<UsedObject>,
     /// Labels, kept and returned.
     pub labels: BTreeMap<String, String>,
     /// Annotations, kept and returned.

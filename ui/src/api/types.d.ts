@@ -106,6 +106,12 @@ export interface Connection1 {
   url?: string | null;
 }
 
+export interface Datasource {
+  id: string;
+  name: string;
+  type: AssetKind;
+}
+
 export interface Diagnosis {
   advice: Array<Advice>;
   complete: boolean;
@@ -119,6 +125,11 @@ export interface Diagnosis {
 }
 
 export type DistFramework = "MPI" | "PyTorch" | "TF" | "XGBoost";
+
+export interface Environment1 {
+  id: string;
+  name: string;
+}
 
 export interface EnvironmentAsset {
   meta: AssetMeta;
@@ -607,11 +618,13 @@ export interface Workload {
   conditions: Array<Condition1>;
   createdAt: Time;
   currentNodePools: Array<string>;
+  datasources?: Array<Datasource>;
   deletedAt?: Time | null;
   departmentId: string;
   departmentName: string;
   distributedFramework?: string | null;
   environmentVariables?: Record<string, string> | null;
+  environments?: Array<Environment1>;
   externalConnections?: Array<Connection1>;
   id: string;
   images: Array<string>;
@@ -648,6 +661,7 @@ export interface WorkloadExtras {
   annotations?: Record<string, string>;
   checkpointedAt?: Time | null;
   commandLine?: string | null;
+  computeResource?: AssetRef | null;
   elastic?: boolean;
   gpus?: Array<[number, number]>;
   labels?: Record<string, string>;
@@ -661,6 +675,7 @@ export interface WorkloadExtras {
   reserved?: boolean;
   restarts?: number;
   startedAt?: Time | null;
+  template?: AssetRef | null;
   training?: JobTraining | null;
 }
 

@@ -26,6 +26,10 @@ export function Details({ row }: { row: WorkloadRow }): React.ReactNode {
     ["Created by", whole.submittedBy],
     ["Created", printExact(whole.createdAt)],
     ["Completed", row.completedAt && printExact(row.completedAt)],
+    ["Template", whole.additionalFields?.template?.name],
+    ["Environment", whole.environments?.map((one) => one.name).join(", ")],
+    ["Compute resource", whole.additionalFields?.computeResource?.name],
+    ["Data sources", whole.datasources?.map((one) => one.name).join(", ")],
     ["Images", whole.images?.map((image) => <code key={image}>{image}</code>)],
     [
       "GPUs",

@@ -16,7 +16,7 @@ use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{ApiError, Body, Deleted, ListQuery, Noticed, OrderedPage, Page, QueryParameters};
 use records::EventFilter;
 use sim::what_if::Asked;
-use spec::{WorkloadKind, WorkloadSpec};
+use spec::{UsedObject, WorkloadKind, WorkloadSpec};
 use uuid::Uuid;
 use view::{Event, Phase, PodView, View, WorkloadView};
 
@@ -264,8 +264,8 @@ async fn changed(
     let (_, spec) = project_and_spec(state, KIND, request, asker).await?;
     // Credentials are named again; values already taken keep their source.
     let named = &base.pods.pod.secrets;
-    let is_kept = |object: &&String| !named.iter().any(|secret| secret.object == **object);
-    let mut uses: Vec<String> = base.uses.iter().filter(is_kept).cloned().collect();
+    let is_kept = |object: &&UsedObject| !named.iter().any(|secret| secret.object == object.key);
+    let mut uses: Vec<UsedObject> = base.uses.iter().filter(is_kept).cloned().collect();
     add(&mut uses, spec.uses);
     Ok(WorkloadSpec { uses, source: base.source.clone(), ..spec })
 }

@@ -13,7 +13,7 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{Accepted, ApiError, Body};
-use spec::{WorkloadKind, WorkloadSpec};
+use spec::{UsedObject, WorkloadKind, WorkloadSpec};
 use view::{Scope, View, WorkloadView};
 
 use crate::ApiState;
@@ -178,7 +178,8 @@ pub(super) async fn project_and_spec(
     }
     let secrets = secrets.iter().chain(master.iter().flatten());
     add(&mut uses, secrets.map(|secret| secret.object.clone()));
-    spec.uses = uses;
+    let view = state.control.view();
+    spec.uses = uses.into_iter().map(|key| named(&view, key)).collect();
     pools_exist(&state.control.view(), "nodePools", &spec.node_pools)?;
     assets::resolve_mounts(state, &asker, project_id, &mut spec).await?;
     Ok((project_id, spec))
@@ -202,7 +203,14 @@ fn check_policies(policies: &Policies, request: &CreationRequest) -> Result<(), 
 }
 
 /// Adds objects to the list of objects whose values are used.
-pub(super) fn add(uses: &mut Vec<String>, more: impl IntoIterator<Item = String>) {
+/// An object with its present name; a credential may be one that cannot be seen.
+fn named(view: &View, key: String) -> UsedObject {
+    let found = key.split_once('/').and_then(|(kind, id)| view.objects.get(kind, id));
+    let name = found.map(|object| object.name.clone()).unwrap_or_default();
+    UsedObject { key, name }
+}
+
+pub(super) fn add<T: PartialEq>(uses: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
     for object in more {
         if !uses.contains(&object) {
             uses.push(object);

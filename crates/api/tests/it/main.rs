@@ -27,6 +27,7 @@ mod iam;
 mod identity;
 mod inferences;
 mod interface;
+mod made_of;
 mod manifests;
 mod metrics;
 mod migrated;
