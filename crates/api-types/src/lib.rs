@@ -33,6 +33,7 @@ mod revision;
 mod scalar;
 mod scoped_meta;
 mod session;
+mod session_message;
 mod storage_class;
 mod submit;
 mod template;
@@ -81,8 +82,8 @@ pub use diagnosis::{
 pub use elastane_ext::{
     ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Eviction, Explanation, Gpu, GpuFault,
     GpuPod, Gpus, Health, Isolation, Leftover, LimitsKept, LiveEvent, NodeStatus, Outage,
-    OutageKind, PodStates, Reason, SessionEnd, ShareInPool, Status, Stopped, TerminalSize, Ticket,
-    TicketRequest, Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
+    OutageKind, PodStates, Reason, SessionEnd, ShareInPool, Status, Stopped, Ticket, TicketRequest,
+    Volume, Volumes, WebSocketTicket, WorkloadExtras,
 };
 pub use error::{Error, FieldFault, HttpResponse};
 pub use fraction_limit::FractionLimit;
@@ -143,6 +144,7 @@ pub use session::{
     LinkRequest, LoginLink, PrincipalKind, SessionInfo, SessionPrincipal, SessionRequest,
     SessionRight, SessionVersions,
 };
+pub use session_message::{TerminalSize, channel};
 pub use storage_class::{
     AccessModeCustomization, StorageClass, StorageClassCustomization, StorageClassNames,
     StorageClassPermissions, StorageClassSpec, StorageClasses, VolumeModeCustomization,

@@ -51,7 +51,7 @@ pub use department::{department, department_creation, department_update};
 pub use event::{asset_history, history, kubernetes_event, live_event};
 pub use explain::{FurtherAdvice, diagnosis, explanation, fractions_kept, lines_before_submission};
 pub use grid_row::{grid_row, shared_reason};
-pub use made_of::{DATA_SOURCES, TEMPLATE};
+pub use made_of::{COMPUTE_ASSET, DATA_SOURCES, ENVIRONMENT_ASSET, TEMPLATE};
 pub use pod::{PodRow, pod};
 pub use pod_spec::words;
 pub use pods::{check_kind, fill_master, of_the_master, of_the_servers, with_servers_as_master};
@@ -66,7 +66,7 @@ pub use topology::network_topology;
 pub use update::{change, check_changeable};
 pub use urls::page;
 pub use workload::{category, kind_name, kind_plural, phase_name, workload};
-pub use workload_kinds::{COMPUTE_ASSET, ENVIRONMENT_ASSET, asked_for, typed};
+pub use workload_kinds::{asked_for, typed};
 
 /// Marker type for the implementations of `Row` in this crate.
 pub struct Listed;

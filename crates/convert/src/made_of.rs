@@ -5,8 +5,10 @@ use api_types::{AssetKind, AssetRef, UsedDataSource, UsedEnvironment};
 use http_kit::Scalar;
 use spec::{UsedObject, WorkloadSpec};
 
-use super::ENVIRONMENT_ASSET;
-
+/// Kind of the objects that are compute assets.
+pub const COMPUTE_ASSET: &str = "compute-asset";
+/// Kind of the objects that are environment assets.
+pub const ENVIRONMENT_ASSET: &str = "environment-asset";
 /// Kind of stored templates.
 pub const TEMPLATE: &str = "template";
 

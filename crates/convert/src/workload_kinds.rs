@@ -15,12 +15,7 @@ use spec::{
 use view::{Phase, WorkloadView};
 
 use super::workload::{category, phase_name};
-use super::{Context, pods_shown, quantity};
-
-/// Kind of the objects that are compute assets.
-pub const COMPUTE_ASSET: &str = "compute-asset";
-/// Kind of the objects that are environment assets.
-pub const ENVIRONMENT_ASSET: &str = "environment-asset";
+use super::{COMPUTE_ASSET, Context, ENVIRONMENT_ASSET, pods_shown, quantity};
 
 /// Converts a training or workspace to the typed form.
 pub fn typed(view: &WorkloadView, context: &Context) -> TypedWorkload {

@@ -11,7 +11,8 @@ use smallvec::SmallVec;
 use units::{Instant, Resources};
 
 use crate::{
-    Placement, PodId, PodSet, PodSetSpec, PoolId, QueueId, Shrinks, TopologyConstraint, WorkloadId,
+    Placement, PodId, PodSet, PodSetSpec, PodTerm, PoolId, QueueId, Shrinks, TopologyConstraint,
+    WorkloadId,
 };
 
 /// Specification of a workload to add.
@@ -94,6 +95,18 @@ impl WorkloadSpec {
     #[must_use]
     pub const fn needs_all_sets(&self) -> bool {
         self.groups.is_empty() && self.children_min.is_none()
+    }
+
+    /// Node label whose value must be the same for all of its pods, as their affinity to each other
+    /// requires; the first if there are more.
+    #[must_use]
+    pub fn near(&self) -> Option<&str> {
+        let selects = |term: &PodTerm, set: &PodSetSpec| {
+            term.labels.iter().all(|(key, value)| set.constraints.labels.get(key) == Some(value))
+        };
+        let mut terms = self.pod_sets.iter().flat_map(|set| &set.constraints.pod_affinity);
+        let near = terms.find(|term| self.pod_sets.iter().all(|set| selects(term, set)));
+        near.map(|term| &*term.topology_key)
     }
 
     /// Minimum number of pods that can run together.

@@ -4,6 +4,7 @@
 //! found.
 
 mod as_of;
+mod cause_text;
 pub mod diagnosis;
 pub mod plan;
 #[cfg(test)]

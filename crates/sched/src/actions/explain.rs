@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{
-    Cluster, Constraints, ConstraintsId, Gpu, Mismatch, NodeId, PodId, PodMismatch, PodSetSpec,
-    PodTerm, PoolId, QueueId, Room, WorkloadId,
+    Cluster, Constraints, ConstraintsId, Gpu, Mismatch, NodeId, PodId, PodMismatch, PoolId,
+    QueueId, Room, WorkloadId,
 };
 use units::{Kind, Resources};
 
@@ -310,18 +310,8 @@ fn too_few_fit(s: &mut Session<'_>, id: WorkloadId) -> Pending {
     let count = |pods: &[PodId]| u32::try_from(pods.len()).unwrap_or(u32::MAX);
     let next = s.next_pods(id);
     let (pods_min, pods) = (count(&next), s.cluster.workloads()[id].spec.pods());
-    let near = near(s.cluster, id).map(str::to_owned);
+    let near = s.cluster.workloads()[id].spec.near().map(str::to_owned);
     Pending::GangIncomplete { pods_min, pods, fitting: count(&s.fitting_one_by_one(&next)), near }
-}
-
-/// Node label whose value must be the same for all pods of a workload; the first if there are more.
-fn near(cluster: &Cluster, id: WorkloadId) -> Option<&str> {
-    let sets = &cluster.workloads()[id].spec.pod_sets;
-    let has = |of: &PodSetSpec, term: &PodTerm| {
-        term.labels.iter().all(|(key, value)| of.constraints.labels.get(key) == Some(value))
-    };
-    let mut terms = sets.iter().flat_map(|set| &set.constraints.pod_affinity);
-    terms.find(|term| sets.iter().all(|set| has(set, term))).map(|term| &*term.topology_key)
 }
 
 /// The pod sets of the next pods to place.
