@@ -68,6 +68,27 @@ test("slow, 5 s an answer", async ({ page, server, between, team }) => {
   expect(stops).toHaveLength(1);
 });
 
+test("what is known of a workload that waits is shown before what has to be tried out", async ({
+  page,
+  server,
+  between,
+  team,
+}) => {
+  await server.submit(team.id, "a1", { compute: { gpuDevicesRequest: 64 } });
+  await logIn(page, server, between);
+  await goTo(page, "Workloads");
+  const release = Promise.withResolvers<boolean>();
+  between.rule(async ({ url }) => url?.includes("parts=diagnosis") === true && release.promise);
+  await rowOf(page, "a1").click();
+  const pane = page.getByRole("region", { name: "Workload a1" });
+  await expect(pane.getByText("P101")).toBeVisible();
+  await expect(pane).toContainText("of a quota of");
+  await expect(pane).not.toContainText("Where it does not fit");
+  release.resolve(false);
+  await expect(pane).toContainText("Where it does not fit");
+  await expect(pane).toContainText("No estimate of its start");
+});
+
 test("slow at the first answer of all", async ({ page, server, between }) => {
   await logIn(page, server, between);
   const release = Promise.withResolvers<boolean>();

@@ -139,3 +139,30 @@ test("over quota, then fairness by preemption, from the keyboard alone", async (
 function isFocused(element: Element): boolean {
   return element === document.activeElement;
 }
+
+test("letters that act on their own can be switched off, and on again", async ({
+  page,
+  server,
+  between,
+}) => {
+  await logIn(page, server, between);
+  await goTo(page, "Projects");
+  const set = async (on: boolean) => {
+    await page.getByRole("button", { name: /^Account of/u }).click();
+    await page.getByRole("menuitem", { name: "Keys" }).click();
+    const dialog = page.getByRole("dialog", { name: "Keys" });
+    await dialog.getByRole("checkbox").setChecked(on);
+    await page.keyboard.press("Escape");
+    await expect(dialog).toBeHidden();
+  };
+  await set(false);
+  await page.keyboard.press("g");
+  await page.keyboard.press("n");
+  await page.keyboard.press("?");
+  await expect(page).toHaveURL(/projects/u);
+  await expect(page.getByRole("dialog")).toBeHidden();
+  await set(true);
+  await page.keyboard.press("g");
+  await page.keyboard.press("n");
+  await expect(page).toHaveURL(/nodes/u);
+});

@@ -9,7 +9,7 @@ import { Menu } from "../kit/Menu";
 import { useAll } from "../live/client";
 import { ConnectionState, Notices } from "./ConnectionState";
 import css from "./frame.module.css";
-import { KEYS, useKeys } from "./keys";
+import { KEYS, lettersAct, setLettersAct, useKeys } from "./keys";
 import { chooseTheme, type Theme, theme } from "./theme";
 
 interface Place {
@@ -169,8 +169,21 @@ function UserMenu({ onKeys }: { onKeys: () => void }): React.ReactNode {
 }
 
 function Keys({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }): React.ReactNode {
+  const [letters, setLetters] = useState(lettersAct());
+  const choose = (on: boolean) => {
+    setLettersAct(on);
+    setLetters(on);
+  };
   return (
     <Dialog title="Keys" isOpen={isOpen} onClose={onClose}>
+      <label>
+        <input
+          type="checkbox"
+          checked={letters}
+          onChange={(event) => choose(event.target.checked)}
+        />{" "}
+        Letters, <kbd>/</kbd> and <kbd>?</kbd> act on their own
+      </label>
       <dl className={css.about}>
         {KEYS.map(([keys, what]) => (
           <div key={keys}>

@@ -30,6 +30,26 @@ const SEQUENCES: Record<string, string> = {
   ct: "/workloads/new/training",
 };
 
+const STORED = "elastane-letter-keys";
+
+/** Whether letters on their own act; who dictates or leans on keys switches them off. */
+export function lettersAct(): boolean {
+  try {
+    return localStorage.getItem(STORED) !== "off";
+  } catch {
+    return true;
+  }
+}
+
+export function setLettersAct(on: boolean): void {
+  try {
+    if (on) localStorage.removeItem(STORED);
+    else localStorage.setItem(STORED, "off");
+  } catch {
+    // Storage is refused: the choice cannot be kept.
+  }
+}
+
 /** True if letters are typed into this element. */
 export function takesText(target: EventTarget | null): boolean {
   return (
@@ -45,6 +65,7 @@ export function useKeys(onHelp: () => void): void {
     const keyDown = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || takesText(event.target)) return;
       if (document.querySelector("[role=dialog], [role=alertdialog]")) return;
+      if (!lettersAct()) return;
       const to = SEQUENCES[before.current + event.key];
       before.current = event.key;
       if (to) navigate(to);

@@ -27,9 +27,9 @@ export function Details({ row }: { row: WorkloadRow }): React.ReactNode {
     ["Created", printExact(whole.createdAt)],
     ["Completed", row.completedAt && printExact(row.completedAt)],
     ["Template", whole.additionalFields?.template?.name],
-    ["Environment", whole.environments?.map((one) => one.name).join(", ")],
+    ["Environment", whole.environments?.map((one) => one.name || one.id).join(", ")],
     ["Compute resource", whole.additionalFields?.computeResource?.name],
-    ["Data sources", whole.datasources?.map((one) => one.name).join(", ")],
+    ["Data sources", whole.datasources?.map((one) => one.name || one.id).join(", ")],
     ["Images", whole.images?.map((image) => <code key={image}>{image}</code>)],
     [
       "GPUs",

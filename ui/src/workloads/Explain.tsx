@@ -1,5 +1,5 @@
 // Why a workload waits or was stopped, what would let it start, and who holds what it needs.
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
 
 import { get } from "../api/http";
 import type { Advice, Diagnosis, Explanation, StartEstimate } from "../api/types";
@@ -13,15 +13,13 @@ import type { WorkloadRow } from "../live/rows";
 export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
   // Requested again when the row has changed, never by the clock.
   const moment = [row.phase, row.phaseUpdatedAt, row.why, row.lastEviction?.at];
-  const asked = useQuery({
-    queryKey: ["explain", row.id, ...moment],
-    queryFn: () => get<Explanation>(`/elastane/v1/workloads/${row.id}/explain`),
-    placeholderData: keepPreviousData,
-  });
-  const said = asked.data;
-  if (asked.error) return <Failure error={asked.error} onRetry={() => void asked.refetch()} />;
+  const known = useParts("known", row.id, moment);
+  // Tried out on a copy of the cluster: what is known at once does not wait for it.
+  const found = useParts("diagnosis,estimate", row.id, moment);
+  const said = known.data;
+  if (known.error) return <Failure error={known.error} onRetry={() => void known.refetch()} />;
   if (!said) return <Skeleton rows={5} height={56} />;
-  const { diagnosis } = said;
+  const { diagnosis, startEstimate } = found.data ?? {};
   return (
     <div className={page.stack}>
       {said.lastEviction && (
@@ -43,7 +41,6 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
               </li>
             ))}
           </ul>
-          {said.startEstimate && <Start estimate={said.startEstimate} />}
         </div>
       )}
       {said.pendingReasons.length === 0 && (
@@ -52,6 +49,9 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
         </div>
       )}
       <Quota of={said} />
+      {found.error && <Failure error={found.error} onRetry={() => void found.refetch()} />}
+      {found.isPending && said.pendingReasons.length > 0 && <Skeleton rows={3} height={56} />}
+      {startEstimate && <Start estimate={startEstimate} />}
       {diagnosis && diagnosis.advice.length > 0 && <WhatHelps advice={diagnosis.advice} />}
       {diagnosis && <Holders of={diagnosis} />}
       {diagnosis && <Where of={diagnosis} />}
@@ -71,10 +71,18 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
   );
 }
 
+function useParts(parts: string, id: string, moment: unknown[]): UseQueryResult<Explanation> {
+  return useQuery({
+    queryKey: ["explain", id, parts, ...moment],
+    queryFn: () => get<Explanation>(`/elastane/v1/workloads/${id}/explain?parts=${parts}`),
+    placeholderData: keepPreviousData,
+  });
+}
+
 function Start({ estimate }: { estimate: StartEstimate }): React.ReactNode {
   const { earliest, latest, assumption } = estimate;
   return (
-    <p style={{ marginTop: 8 }}>
+    <p>
       {earliest && (
         <b>
           May start <Clock at={earliest} />
