@@ -47,7 +47,7 @@ pub struct WorkloadV2MetadataCreateParams {
     /// Preemptibility: whether it may be stopped for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemptibility: Option<Preemptibility>,
-    /// Our own: true to refuse it if no node could hold it as nodes are now.
+    /// Our own: true to refuse it if it could not start on the nodes as they are now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
 }
@@ -101,7 +101,7 @@ pub struct WorkloadV2 {
     pub workload_manifest: Value,
     /// The manifest as it was sent.
     pub raw_manifest: Value,
-    /// Our own, in the answer of a creation: reasons that no node could hold it as nodes are now.
+    /// Our own, in the answer of a creation: reasons that it could not start on the nodes as they are now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

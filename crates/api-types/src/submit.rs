@@ -54,8 +54,8 @@ pub struct CreationRequest {
     #[serde(skip)]
     #[schema(ignore)]
     pub master_spec_is_whole: bool,
-    /// Our own: whether it is refused (409) if no node could hold it as nodes are now, even if all
-    /// were free. Otherwise it is accepted, waits, and the answer has `warnings`.
+    /// Our own: true to refuse it (409) if it could not start on the nodes as they are now, even if
+    /// all were free. Otherwise it is accepted, waits, and the answer has `warnings`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
 }

@@ -322,7 +322,7 @@ pub struct TypedWorkload {
     /// Our own, of workloads of groups: how many, and how they begin again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_groups: Option<PodGroups>,
-    /// Our own, in the answer of a creation: reasons that no node could hold it as nodes are now.
+    /// Our own, in the answer of a creation: reasons that it could not start on the nodes as they are now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

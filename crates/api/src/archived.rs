@@ -18,6 +18,16 @@ use view::{Phase, View, WorkloadView};
 
 /// Archived workloads that are read at once where all have to be looked at.
 const CHUNK: u64 = 500;
+/// Fields in which all archived workloads are alike: they have no place.
+const ALIKE: [&str; 7] = [
+    "nodepool",
+    "allocatedGPU",
+    "allocatedCPU",
+    "allocatedCPUMemory",
+    "runningPods",
+    "nodes",
+    "deletedAt",
+];
 
 /// Archived workloads that a query may select.
 pub(crate) struct Selected {
@@ -62,8 +72,7 @@ impl Selected {
                     retain(&mut kinds, |kind| holds(&of_kind(&sample, *kind)))?;
                 }
                 Some("phase") => retain(&mut failed, |failed| holds(&ended(&sample, *failed)))?,
-                // Without a place they are all alike.
-                Some("nodepool" | "allocatedGPU" | "nodes" | "deletedAt") => {
+                Some(field) if ALIKE.contains(&field) => {
                     none |= !holds(&sample)?;
                 }
                 Some("name") if equal => narrow(&mut filter.names, parts()),
@@ -161,7 +170,8 @@ impl Selected {
     /// The order in the database that is the one of a query.
     fn order(&self, query: &ListQuery) -> Option<ArchivedOrder> {
         Some(match query.order().0 {
-            None | Some("nodepool" | "allocatedGPU" | "nodes" | "deletedAt") => ArchivedOrder::Seq,
+            None => ArchivedOrder::Seq,
+            Some(field) if ALIKE.contains(&field) => ArchivedOrder::Seq,
             Some("name") => ArchivedOrder::Name,
             Some("qualifiedName") => ArchivedOrder::ProjectAndName,
             Some("createdAt") => ArchivedOrder::Created,

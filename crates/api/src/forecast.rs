@@ -1,7 +1,7 @@
 //! When a workload that waits may start. Owns: how long workloads are taken to run, and saying so.
 //! Does not know how that is played forward.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use api_types::StartEstimate;
 use http_kit::{ApiError, run_blocking};
 use orchestrator::{Error, StoredState};
 use sim::{Course, Forecast};
-use spec::WorkloadKind;
+use spec::{Restart, WorkloadKind};
 use units::Instant;
 use uuid::Uuid;
 use view::{Phase, PodState, PodView, View, WorkloadView};
@@ -61,33 +61,35 @@ fn estimate(stored: StoredState, view: &View, id: Uuid) -> Result<StartEstimate,
     let now = stored.now;
     let history = History::of(view);
     let mut said = Taken::default();
+    let mut fails = Course::default();
     let (mut soonest, mut known, mut latest) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let mut open = Vec::new();
     for workload in view.workloads.values().filter(|workload| workload.model.is_some()) {
-        if let Some(ms) = fails_after_ms(workload, now) {
+        let failures = failures(workload, view, now);
+        let all_fail = fails_whole(workload, &failures);
+        fails.failures.extend(failures);
+        if all_fail {
             said.failing += usize::from(workload.id != id);
-            for courses in [&mut soonest, &mut known, &mut latest] {
-                courses.insert(workload.id, Course::FailsAfterMs(ms));
-            }
             continue;
         }
         let taken = history.run_ms(view, workload, now);
         if workload.id != id {
             said.count(&taken);
         }
-        let short = Course::EndsAfterMs(taken.short_ms);
-        soonest.insert(workload.id, short);
+        soonest.insert(workload.id, taken.short_ms);
         match taken.long_ms {
             Some(ms) => {
-                known.insert(workload.id, short);
-                latest.insert(workload.id, Course::EndsAfterMs(ms));
+                known.insert(workload.id, taken.short_ms);
+                latest.insert(workload.id, ms);
             }
             None if workload.id != id => open.push(workload),
             None => {}
         }
     }
-    let after = |courses: &BTreeMap<Uuid, Course>| {
-        Ok::<_, Error>(match sim::forecast(stored.clone(), id, courses)? {
+    let of = |ends: BTreeMap<Uuid, u64>| Course { ends, ..fails.clone() };
+    let (soonest, known, latest) = (of(soonest), of(known), of(latest));
+    let after = |course: &Course| {
+        Ok::<_, Error>(match sim::forecast(stored.clone(), id, course)? {
             Forecast::StartsAfterMs(ms) => Some(now.plus_ms(ms).into()),
             Forecast::Never | Forecast::TooFarAhead => None,
         })
@@ -118,17 +120,33 @@ fn runs(workload: &WorkloadView) -> bool {
     workload.pods.iter().any(|pod| pod.state.is_starting_or_running())
 }
 
-/// Time after which each run of a workload is taken to fail, in milliseconds; `None` if its last run
-/// has not failed, or has lasted longer than those before it. Its runs are taken to last as long as
-/// they did on average.
-fn fails_after_ms(workload: &WorkloadView, now: Instant) -> Option<u64> {
-    let mean_ms = workload.ran_ms.checked_div(u64::from(workload.restarts))?;
+/// The pods of a workload of which the last run failed, and that have not run longer since, with the
+/// length of that run in milliseconds: each further run is taken to fail as soon.
+fn failures(workload: &WorkloadView, view: &View, now: Instant) -> Vec<(Uuid, u64)> {
+    let revisions = workload.revisions.iter().filter_map(|id| view.revisions.get(id));
+    let pods = workload.pods.iter().chain(revisions.flat_map(|revision| &revision.pods));
     let fails = |pod: &PodView| {
-        let again = pod.last_exit.is_some() && pod.state == PodState::Running;
+        let after_ms = pod.failed_after_ms?;
         let runs_ms = pod.started_at.map_or(0, |at| now.since_ms(at));
-        pod.state.is_crash_looping() || (again && runs_ms <= mean_ms)
+        let again = pod.state == PodState::Running && runs_ms <= after_ms;
+        (pod.state.is_crash_looping() || again).then_some((pod.id, after_ms))
     };
-    workload.pods.iter().any(fails).then_some(mean_ms)
+    pods.filter_map(fails).collect()
+}
+
+/// True if no pod of a workload goes on when these fail.
+fn fails_whole(workload: &WorkloadView, failures: &[(Uuid, u64)]) -> bool {
+    let fails = |pod: &PodView| failures.iter().any(|(failing, _)| *failing == pod.id);
+    let spec = &*workload.spec;
+    let is_of_gang = |pod: &&PodView| {
+        let (set, _) = spec.set_of(pod.index as usize);
+        let spare = set.pods_min < set.pods || set.pod.restart != Restart::Never;
+        spec.distributed.is_some() && !spare
+    };
+    let failing = workload.pods.iter().filter(|pod| fails(pod)).filter(is_of_gang);
+    let lost: BTreeSet<_> = failing.flat_map(|pod| spec.gang_with(pod.index as usize)).collect();
+    let mut placed = workload.pods.iter().filter(|pod| pod.state.is_starting_or_running());
+    !failures.is_empty() && placed.all(|pod| lost.contains(&(pod.index as usize)) || fails(pod))
 }
 
 /// How long a workload is taken to run since its last start, in milliseconds.

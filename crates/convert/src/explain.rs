@@ -14,7 +14,9 @@ use spec::{GpuRequest, WorkloadKind};
 use units::{Instant, Kind};
 use uuid::Uuid;
 use view::codes::{IMAGE_PULL, NOT_READY, PLACES_KEPT, UPDATE_FAILED};
-use view::{Phase, PodView, PoolShare, ProjectView, QueueStatus, ReasonView, View, WorkloadView};
+use view::{
+    Phase, PodState, PodView, PoolShare, ProjectView, QueueStatus, ReasonView, View, WorkloadView,
+};
 
 use super::Context;
 use super::advice::{self, May};
@@ -382,6 +384,12 @@ fn summary_stating(
     }
 }
 
+/// True if replicas of the former revision leave for those of the newest one.
+fn gives_way(view: &WorkloadView) -> bool {
+    let serving = view.pods.iter().filter(|pod| pod.state == PodState::Running).count();
+    serving > 1 || view.spec.serving.as_ref().is_some_and(|serving| serving.recreate)
+}
+
 /// Summary of an inference that serves, or that runs and does not answer; `None` of any other
 /// workload and phase.
 fn of_inference(
@@ -395,7 +403,7 @@ fn of_inference(
     Some(match (view.phase, why) {
         (Phase::Updating, why) => {
             let why = match why {
-                Some(why) if view.waits_for_a_place() => format!(
+                Some(why) if view.waits_for_a_place() && gives_way(view) => format!(
                     "; the newest revision gets room as they leave, one by one ({})",
                     reason(why)
                 ),

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use super::args::SAME;
 use super::{args, lower};
-use crate::intent::{Dialect, Distributed, Framework, Gpu, Intent, Kind, Submit};
+use crate::intent::{Dialect, Distributed, Gpu, Intent, Kind, Submit};
 
 /// The command line that repeats a submission with the change of an advice of this kind, in its
 /// dialect and its project; `None` if no flag expresses it.
@@ -13,7 +13,9 @@ use crate::intent::{Dialect, Distributed, Framework, Gpu, Intent, Kind, Submit};
 pub fn again(line: &str, project: &str, kind: &str, to: Option<&str>) -> Option<String> {
     let mut words = shell_words::split(line).ok()?;
     let (submit, has_project) = parsed(&words)?;
-    let Flag { without, with } = flag(&submit, kind, to)?;
+    let by_processes = words.iter().any(|word| word == "submit-mpi" || word == "mj");
+    let workers = if by_processes { "--processes" } else { "--workers" };
+    let Flag { without, with } = flag(&submit, workers, kind, to)?;
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let tail = words.split_off(end);
     let mut words = left_out(words, &without);
@@ -40,7 +42,7 @@ struct Flag {
     with: Vec<String>,
 }
 
-fn flag(submit: &Submit, kind: &str, to: Option<&str>) -> Option<Flag> {
+fn flag(submit: &Submit, of_workers: &'static str, kind: &str, to: Option<&str>) -> Option<Flag> {
     let with = |words: &[&str]| {
         let with = words.iter().map(|&word| word.to_owned()).collect();
         Some(Flag { without: Vec::new(), with })
@@ -57,16 +59,7 @@ fn flag(submit: &Submit, kind: &str, to: Option<&str>) -> Option<Flag> {
     match kind {
         "fewer_pods" => {
             let workers = workers(submit, to?)?.to_string();
-            // MPI in the first dialect counts processes.
-            let flag = match submit.kind {
-                Kind::Distributed(ref of)
-                    if of.framework == Framework::Mpi && submit.dialect == Dialect::V1 =>
-                {
-                    "--processes"
-                }
-                _ => "--workers",
-            };
-            Some(Flag { without: vec![flag], with: vec![flag.to_owned(), workers] })
+            Some(Flag { without: vec![of_workers], with: vec![of_workers.to_owned(), workers] })
         }
         "part_of_gpu" => {
             let flag = match submit.dialect {

@@ -50,7 +50,7 @@ pub use mig::{
 pub use node::{Gpu, Node, NodeSpec};
 pub use placement::{DeviceShare, Placement};
 pub use pod_set::{PodSet, PodSetSpec};
-pub use pod_term::{HOST_LABEL, PodMismatch, PodPreference, PodTerm, is_host};
+pub use pod_term::{HOST_LABEL, PodMismatch, PodPreference, PodTerm, WORKLOAD_LABEL, is_host};
 pub use primary::{Op, Primary};
 pub use priority::{PRIORITY_CLASSES, priority_steps};
 pub use queue::{DEPARTMENT_PREFIX, Queue, QueueSpec, Share, SummedQuota, Tier, Usage, Weights};

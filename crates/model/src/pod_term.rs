@@ -45,6 +45,9 @@ pub fn is_host(label: &str) -> bool {
     HOSTNAME.contains(&label)
 }
 
+/// Label by which pod affinity selects the pods of a workload.
+pub const WORKLOAD_LABEL: &str = "elastane/workload";
+
 /// The label with the name of a node.
 pub const HOST_LABEL: &str = "kubernetes.io/hostname";
 

@@ -12,7 +12,7 @@ use units::{Instant, Resources};
 
 use crate::{
     Placement, PodId, PodSet, PodSetSpec, PodTerm, PoolId, QueueId, Shrinks, TopologyConstraint,
-    WorkloadId,
+    WORKLOAD_LABEL, WorkloadId,
 };
 
 /// Specification of a workload to add.
@@ -100,13 +100,16 @@ impl WorkloadSpec {
     /// Node label whose value must be the same for all of its pods, as their affinity to each other
     /// requires; the first if there are more.
     #[must_use]
-    pub fn near(&self) -> Option<&str> {
+    pub fn colocation_key(&self) -> Option<&str> {
         let selects = |term: &PodTerm, set: &PodSetSpec| {
             term.labels.iter().all(|(key, value)| set.constraints.labels.get(key) == Some(value))
         };
         let mut terms = self.pod_sets.iter().flat_map(|set| &set.constraints.pod_affinity);
-        let near = terms.find(|term| self.pod_sets.iter().all(|set| selects(term, set)));
-        near.map(|term| &*term.topology_key)
+        // Other pods do not have the label of this workload.
+        let own = |term: &PodTerm| term.labels.contains_key(WORKLOAD_LABEL);
+        let mine =
+            terms.find(|term| own(term) && self.pod_sets.iter().all(|set| selects(term, set)));
+        mine.map(|term| &*term.topology_key)
     }
 
     /// Minimum number of pods that can run together.

@@ -546,6 +546,7 @@ pub(crate) fn pod_without_place(workload: &Workload, pod: &Pod, state: PodState)
         held_since: pod.held_since,
         started_at: pod.life().started_at(),
         last_exit: pod.last_exit.clone(),
+        failed_after_ms: pod.failed_after_ms,
         restart_at: None,
         condition: None,
     }

@@ -275,6 +275,9 @@ pub struct PodBody {
     /// Milliseconds for which it has held its placement in pauses after failures, and without its gang.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub kept_ms: u64,
+    /// Length of its last run in milliseconds, if that failed by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_after_ms: Option<u64>,
 }
 
 fn is_zero<T: Default + PartialEq>(count: &T) -> bool {

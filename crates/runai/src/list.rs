@@ -43,7 +43,7 @@ pub(super) async fn workloads(
         TableStyle::V2 => rows::table_v2(workloads, show_request, now_ms, wide),
     };
     let statuses = &list.only.statuses;
-    let is_meant = |one: &Workload| statuses.is_empty() || rows::has_status(one, statuses, style);
+    let is_meant = |one: &Workload| statuses.is_empty() || rows::has_status(one, statuses);
     let (page, rest) = match list.needs_all() {
         // The server cannot sort by every column, so all rows are read.
         true => {

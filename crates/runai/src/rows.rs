@@ -2,7 +2,6 @@
 
 use api_types::{GpuRequestType, Workload, WorkloadExtras, WorkloadPhase};
 
-use cli_kit::settings::TableStyle;
 use cli_kit::table::{Table, age, two_decimals};
 use dialects::intent::{Framework, Noun};
 
@@ -178,15 +177,12 @@ pub(super) fn status_v1(workload: &Workload) -> &str {
     }
 }
 
-/// True if a workload has one of these statuses: as this table shows it, or its phase. A phase that
-/// the first dialect shows only for some workloads has to be shown.
-pub(super) fn has_status(workload: &Workload, statuses: &[String], style: TableStyle) -> bool {
-    let phase = workload.phase.as_str();
-    let (shown, phase) = match style {
-        TableStyle::V1 => (status_v1(workload), Some(phase).filter(|phase| *phase != PENDING)),
-        TableStyle::V2 => (status_v2(workload), Some(phase)),
-    };
-    let mut words = [Some(shown), phase].into_iter().flatten();
+/// True if a workload has one of these statuses: as one of the dialects shows it, or its phase. One
+/// in a crash loop is not shown as pending.
+pub(super) fn has_status(workload: &Workload, statuses: &[String]) -> bool {
+    let phase = Some(workload.phase.as_str()).filter(|phase| *phase != PENDING);
+    let shown = [status_v1(workload), status_v2(workload)];
+    let mut words = shown.into_iter().chain(phase);
     words.any(|word| statuses.iter().any(|status| status.eq_ignore_ascii_case(word)))
 }
 

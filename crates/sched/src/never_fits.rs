@@ -1,9 +1,7 @@
 //! Workloads that no node could ever hold. Owns: the check of a workload before the cluster has it,
-//! on nodes as they would be when empty. Visits no more nodes than it takes to find room.
+//! on nodes as they would be when empty.
 
-use model::{
-    Cluster, GpuRequest, Node, PodRequest, PodSetSpec, WorkloadSpec, fitting, fitting_at_most,
-};
+use model::{Cluster, GpuRequest, Node, PodRequest, PodSetSpec, WorkloadSpec, fitting};
 use units::{Kind, Resources};
 
 use crate::actions::explain::{larger_than_any, ruled_out_by};
@@ -30,35 +28,43 @@ fn too_few_fit(cluster: &Cluster, spec: &WorkloadSpec, set: &PodSetSpec) -> Opti
         return ruled_out_by(cluster, &set.constraints, &|_| true);
     }
     let request = smallest_request(spec, set);
-    let too_large = larger_than_any(open.iter().copied(), request.gpu, demand(cluster, request));
+    let each = demand(cluster, request);
     // GPUs that are out of service are expected back.
-    let amount = |kind: &Kind| demand(cluster, request)[*kind] > 0;
-    let kind = Kind::ALL.into_iter().find(amount).unwrap_or(Kind::Gpu);
+    let too_large = larger_than_any(open.iter().copied(), request.gpu, each);
+    let kind = Kind::ALL.into_iter().find(|&kind| each[kind] > 0).unwrap_or(Kind::Gpu);
     too_large.or_else(|| (wanted(set) > 1).then(|| of_a_gang(cluster, spec, kind)))
 }
 
 /// The reason that sets of which each would fit alone are more than all nodes can hold together.
 fn too_few_together(cluster: &Cluster, spec: &WorkloadSpec) -> Option<Pending> {
-    let asked = asked(cluster, spec);
-    let there = capacity(cluster);
-    if fitting_at_most(there, &asked) >= asked.iter().map(|(_, pods)| pods).sum() {
+    if together(spec).count() < 2 {
         return None;
     }
-    let of = |kind: Kind| -> u64 {
-        asked.iter().map(|(each, pods)| each[kind].saturating_mul((*pods).into())).sum()
-    };
-    let kind = Kind::ALL.into_iter().find(|&kind| of(kind) > there[kind]).unwrap_or(Kind::Gpu);
-    Some(of_a_gang(cluster, spec, kind))
+    let (asked, there) = (asked(cluster, spec), capacity(cluster));
+    let fit = model::fitting_at_most(there, &asked) >= asked.iter().map(|(_, pods)| pods).sum();
+    let kind = Kind::ALL.into_iter().find(|&of| total(&asked, of) > there[of]);
+    (!fit).then(|| of_a_gang(cluster, spec, kind.unwrap_or(Kind::Gpu)))
 }
 
-/// The sets whose pods start together: the demand of a pod, and their number.
+fn total(asked: &[(Resources, u32)], kind: Kind) -> u64 {
+    asked.iter().map(|(each, pods)| each[kind].saturating_mul((*pods).into())).sum()
+}
+
+/// The sets whose pods start together.
+fn together(spec: &WorkloadSpec) -> impl Iterator<Item = &PodSetSpec> {
+    spec.pod_sets.iter().filter(|set| set.pods_min > 0)
+}
+
+/// For each of them the demand of a pod, and their number.
 fn asked(cluster: &Cluster, spec: &WorkloadSpec) -> Vec<(Resources, u32)> {
-    let together = spec.pod_sets.iter().filter(|set| set.pods_min > 0);
-    together.map(|set| (demand(cluster, smallest_request(spec, set)), wanted(set))).collect()
+    together(spec).map(|set| (demand(cluster, smallest_request(spec, set)), wanted(set))).collect()
 }
 
+/// What all nodes have, with the GPUs that are out of service: they are expected back.
 fn capacity(cluster: &Cluster) -> Resources {
-    cluster.nodes().iter().map(|(_, node)| node.capacity).sum()
+    let gpus = |node: &Node| node.gpus.iter().map(|gpu| gpu.capacity_millis()).sum();
+    let whole = |(_, node)| Resources { gpu_millis: gpus(node), ..node.capacity };
+    cluster.nodes().iter().map(whole).sum()
 }
 
 /// Number of pods of the set that must start together.
@@ -105,17 +111,15 @@ fn fitting_when_empty(cluster: &Cluster, spec: &WorkloadSpec, set: &PodSetSpec) 
 
 /// Counts all pods that must start together, as the reason for a waiting workload does.
 fn of_a_gang(cluster: &Cluster, spec: &WorkloadSpec, kind: Kind) -> Pending {
-    let together = || spec.pod_sets.iter().filter(|set| set.pods_min > 0);
     let asked = asked(cluster, spec);
-    let requested =
-        asked.iter().map(|(each, pods)| each[kind].saturating_mul((*pods).into())).sum();
-    let one_by_one: u32 = together().map(|set| fitting_when_empty(cluster, spec, set)).sum();
+    let requested = total(&asked, kind);
+    let one_by_one: u32 = together(spec).map(|set| fitting_when_empty(cluster, spec, set)).sum();
     Pending::NotCounted {
         queue: cluster.queue_name(spec.queue),
         kind,
         left_out: requested,
         requested,
-        fitting: one_by_one.min(fitting_at_most(capacity(cluster), &asked)),
+        fitting: one_by_one.min(model::fitting_at_most(capacity(cluster), &asked)),
         sets: asked.len(),
         pods: asked.iter().map(|(_, pods)| pods).sum(),
     }

@@ -433,6 +433,7 @@ mod tests {
             held_since: None,
             started_at: None,
             last_exit: None,
+            failed_after_ms: None,
             restart_at: None,
             condition: None,
         }

@@ -9,7 +9,7 @@ use spec::{Exit, RunKey, RunState};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Run};
 
 /// Maximum number of simulated decisions, and maximum number of pods over all decisions: on a large
 /// cluster fewer decisions are made, so that the answer takes about a second.
@@ -27,32 +27,29 @@ pub enum Forecast {
     TooFarAhead,
 }
 
-/// Expected course of a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Course {
-    /// The workload ends this many milliseconds after its last start.
-    EndsAfterMs(u64),
-    /// Each run of its pods fails after this many milliseconds.
-    FailsAfterMs(u64),
+/// Expected ends of runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Course {
+    /// Milliseconds after its last start at which a workload is deleted, by its id.
+    pub ends: BTreeMap<Uuid, u64>,
+    /// Milliseconds after which each run of a pod fails, by the id of the pod.
+    pub failures: BTreeMap<Uuid, u64>,
 }
 
 /// Time until a workload of this server gets its minimum number of pods, if nothing else is
-/// submitted, and the workloads in `courses` end or fail so. Other workloads run for ever, or until
-/// a limit of the server suspends them.
+/// submitted, and workloads end and pods fail as in `course`. Others run for ever, or until a limit
+/// of the server suspends them.
 ///
 /// # Errors
 /// The stored rows make no valid state, or there is no such workload.
-pub fn forecast(
-    stored: StoredState,
-    workload: Uuid,
-    courses: &BTreeMap<Uuid, Course>,
-) -> Result<Forecast, Error> {
+pub fn forecast(stored: StoredState, workload: Uuid, course: &Course) -> Result<Forecast, Error> {
     let pods = stored.rows.pods.len().max(1) as u64;
     let decisions_max = DECISIONS_MAX.min(PODS_LOOKED_AT_MAX / pods);
     let began = stored.now;
-    let mut playing = Playing { machine: Machine::of(stored)?, courses, decisions: 0 };
+    let mut playing = Playing { machine: Machine::of(stored)?, course, decisions: 0 };
     playing.known(workload)?;
-    loop {
+    // Failures in their places need no decision.
+    for _ in 0..=decisions_max {
         if !playing.rests(decisions_max)? {
             return Ok(Forecast::TooFarAhead);
         }
@@ -73,12 +70,13 @@ pub fn forecast(
             playing.machine.engine.end(run, Exit::Code(1), now);
         }
     }
+    Ok(Forecast::TooFarAhead)
 }
 
 /// A simulated continuation of a server.
 struct Playing<'r> {
     machine: Machine,
-    courses: &'r BTreeMap<Uuid, Course>,
+    course: &'r Course,
     decisions: u64,
 }
 
@@ -110,25 +108,18 @@ impl Playing<'_> {
 
     /// End of each running workload with a known run time.
     fn ends(&self) -> Vec<(Instant, Uuid)> {
-        let end = |(&id, course): (&Uuid, &Course)| match *course {
-            Course::EndsAfterMs(ms) => Some((self.last_start(id)?.plus_ms(ms), id)),
-            Course::FailsAfterMs(_) => None,
-        };
-        self.courses.iter().filter_map(end).collect()
+        let end = |(&id, &ms): (&Uuid, &u64)| Some((self.last_start(id)?.plus_ms(ms), id));
+        self.course.ends.iter().filter_map(end).collect()
     }
 
-    /// Next failure of each run of the workloads that fail.
+    /// Next failure of each run of the pods that fail.
     fn failures(&self) -> Vec<(Instant, RunKey)> {
-        let runs = self.machine.engine.alive();
-        let failure =
-            runs.filter_map(|(key, run)| match self.courses.get(&run.spec.workload_id)? {
-                Course::EndsAfterMs(_) => None,
-                Course::FailsAfterMs(ms) => match run.state {
-                    RunState::Running { started_at, .. } => Some((started_at.plus_ms(*ms), *key)),
-                    _ => None,
-                },
-            });
-        failure.collect()
+        let failure = |(key, run): (&RunKey, &Run)| {
+            let ms = self.course.failures.get(&key.pod)?;
+            let RunState::Running { started_at, .. } = run.state else { return None };
+            Some((started_at.plus_ms(*ms), *key))
+        };
+        self.machine.engine.alive().filter_map(failure).collect()
     }
 
     fn delete(&mut self, ids: impl Iterator<Item = Uuid>) -> Result<(), Error> {

@@ -3,15 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use model::{Constraints, Operator, PodPreference, PodTerm, Requirement};
+use model::{Constraints, Operator, PodPreference, PodTerm, Requirement, WORKLOAD_LABEL};
 use uuid::Uuid;
 
 use crate::{Place, PodSet, WorkloadSpec};
 
 /// Label with the type of a node.
 pub const NODE_TYPE_LABEL: &str = "run.ai/type";
-/// Label by which pod affinity selects the pods of a workload.
-const WORKLOAD_LABEL: &str = "elastane/workload";
 /// Preference weight of a domain with other pods of the workload.
 const NEAR_WEIGHT: i64 = 100;
 

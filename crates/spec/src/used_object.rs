@@ -21,7 +21,7 @@ impl UsedObject {
     }
 }
 
-/// The forms in which it is stored: the first was the key alone.
+/// The forms in which it is written: in recordings of before names were recorded, the key alone.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Stored {

@@ -4,7 +4,11 @@ use serde_json::Value;
 use spec::{WorkloadSpec, document};
 
 /// One document of each kind, as each version wrote it.
-const WRITTEN: [&str; 2] = [include_str!("documents/1.json"), include_str!("documents/2.json")];
+const WRITTEN: [&str; 3] = [
+    include_str!("documents/1.json"),
+    include_str!("documents/2.json"),
+    include_str!("documents/3.json"),
+];
 
 fn documents() -> Vec<Value> {
     serde_json::from_str(WRITTEN.last().expect("a version")).expect("documents")

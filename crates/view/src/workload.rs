@@ -151,6 +151,8 @@ pub struct PodView {
     pub started_at: Option<Instant>,
     /// End of its last run.
     pub last_exit: Option<String>,
+    /// Length of its last run, if that failed by itself, in milliseconds.
+    pub failed_after_ms: Option<u64>,
     /// Time at which its ended process is restarted: in its place if it keeps it, or, after a
     /// failure that released the place, at the earliest.
     pub restart_at: Option<Instant>,

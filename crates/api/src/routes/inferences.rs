@@ -21,7 +21,7 @@ use uuid::Uuid;
 use view::{Event, Phase, PodView, View, WorkloadView};
 
 use super::elastane_ext::foretold;
-use super::workload_kinds::{add, create, delete, project_and_spec, read, source};
+use super::workload_kinds::{create, delete, project_and_spec, read, source};
 use crate::{ApiState, what_if};
 use assets::may_enter;
 
@@ -192,8 +192,7 @@ async fn replacement(
         };
         let message = format!(
             "nothing was changed: there is no room for a replica of the next revision of {name} even when \
-             {stopped} ({why}); ask for less, make room first, or let it not serve meanwhile: `runai \
-             suspend {name} -p {project}`, the update, then `runai resume {name} -p {project}`"
+             {stopped} ({why}); ask for less, or make room first"
         );
         return Err(ApiError::new(StatusCode::CONFLICT, message));
     }
@@ -266,7 +265,11 @@ async fn changed(
     let named = &base.pods.pod.secrets;
     let is_kept = |object: &&UsedObject| !named.iter().any(|secret| secret.object == object.key);
     let mut uses: Vec<UsedObject> = base.uses.iter().filter(is_kept).cloned().collect();
-    add(&mut uses, spec.uses);
+    for one in spec.uses {
+        if uses.iter().all(|had| had.key != one.key) {
+            uses.push(one);
+        }
+    }
     Ok(WorkloadSpec { uses, source: base.source.clone(), ..spec })
 }
 

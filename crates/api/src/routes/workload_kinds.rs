@@ -202,7 +202,6 @@ fn check_policies(policies: &Policies, request: &CreationRequest) -> Result<(), 
     policies.check_as(&alike, "parameterServers").map_err(convert::of_the_servers)
 }
 
-/// Adds objects to the list of objects whose values are used.
 /// An object with its present name; a credential may be one that cannot be seen.
 fn named(view: &View, key: String) -> UsedObject {
     let found = key.split_once('/').and_then(|(kind, id)| view.objects.get(kind, id));
@@ -210,7 +209,8 @@ fn named(view: &View, key: String) -> UsedObject {
     UsedObject { key, name }
 }
 
-pub(super) fn add<T: PartialEq>(uses: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
+/// Adds objects to the list of objects whose values are used.
+fn add(uses: &mut Vec<String>, more: impl IntoIterator<Item = String>) {
     for object in more {
         if !uses.contains(&object) {
             uses.push(object);

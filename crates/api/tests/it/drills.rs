@@ -199,6 +199,8 @@ async fn simulated_nodes_come_and_go() {
         (with("name", json!("node-1")), 409, "there is a node node-1 already"),
         (with("name", json!("A B")), 400, "name `A B` is not allowed"),
         (with("gpus", json!(65)), 400, "`extra` has 65 GPUs per node; 1 to 64"),
+        (with("more", json!(["extra"])), 409, "there is a node extra already"),
+        (with("more", json!(["more", "node-1"])), 409, "there is a node node-1 already"),
         (with("gpuMemoryBytes", json!(16)), 400, "`extra` has no usable memory size per GPU"),
         (with("cpuMillis", json!(u64::MAX)), 400, "cpu: a node has 0.001 to 1000000 cores"),
         (with("memoryBytes", json!(0)), 400, "memory: a node has"),

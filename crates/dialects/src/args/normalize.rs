@@ -164,7 +164,7 @@ fn plain_switch(flags: &[&Arg], word: &mut OsString) -> bool {
 #[must_use]
 pub(crate) fn with_advice(mut error: Error, tree: &Command, argv: &[OsString]) -> Error {
     let command = elsewhere::command_on(tree, commands(argv).map(|(_, word)| word));
-    let advice = other_case(&error, command).or_else(|| all_twice(&error, argv));
+    let advice = other_case(&error, command).or_else(|| all_twice(&error, command, argv));
     if let Some(advice) = advice.or_else(|| elsewhere::flag_elsewhere(&error, command)) {
         return elsewhere::with(error, advice);
     }
@@ -191,9 +191,11 @@ pub(crate) fn with_advice(mut error: Error, tree: &Command, argv: &[OsString]) -
 }
 
 /// Hint at the meaning of `-A` in commands where it is short for `--all`.
-fn all_twice(error: &Error, argv: &[OsString]) -> Option<String> {
+fn all_twice(error: &Error, command: &Command, argv: &[OsString]) -> Option<String> {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
-    let both = flag == "--all" && argv.iter().any(|word| word == "-A");
+    // In lists it means all projects.
+    let takes_names = command.get_positionals().next().is_some();
+    let both = takes_names && flag == "--all" && argv.iter().any(|word| word == "-A");
     let is_twice = error.kind() == ErrorKind::ArgumentConflict && both;
     is_twice.then(|| {
         "'-A' is short for '--all' here: all of one project, which '-p PROJECT' names".to_owned()

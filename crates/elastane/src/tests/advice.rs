@@ -336,6 +336,10 @@ fn chosen() -> Vec<Vec<String>> {
     let without_master = [with_master, without];
     let workspace = ["runai submit w --interactive -g 1", "runai workspace submit w -g 1"];
     let workspace = workspace.map(str::to_owned);
+    let of_mpi = [
+        "runai submit-dist mpi w -g 1 --workers 99".to_owned(),
+        "runai training mpi submit w -g 1 --workers 98".to_owned(),
+    ];
     let ranks = [
         "runai submit-mpi w -g 1 --processes 99".to_owned(),
         "runai training mpi submit w -g 1 --workers 99".to_owned(),
@@ -347,6 +351,7 @@ fn chosen() -> Vec<Vec<String>> {
         ("8", each("-g 2", 2), without_master),
         ("8", Vec::new(), mig),
         ("8", Vec::new(), ranks),
+        ("8", Vec::new(), of_mpi),
         ("8", each("-g 1 --cpu 12", 3), training("--cpu 12", "--cpu-core-request 12")),
         ("8", each("-g 1 --memory 48G", 3), training("--memory 48G", "--cpu-memory-request 48G")),
         ("8", each(&format!("-g 2 {n2}"), 1), training(&on_n2, &on_n2)),

@@ -217,6 +217,9 @@ impl State {
             self.leave_if_over(id);
         } else {
             let ran_ms = from.started_at().map_or(0, |started| at.since_ms(started));
+            if let Some(pod) = self.workloads.pod_mut(id, number) {
+                pod.failed_after_ms = (!exit.kind().is_of_machine()).then_some(ran_ms);
+            }
             self.ended_by_itself(id, number, exit, ran_ms);
         }
     }

@@ -86,6 +86,8 @@ pub(crate) struct Pod {
     /// Time in which it has held its place in back-offs after failures, or while other pods of its
     /// gang were away, in milliseconds.
     pub(crate) kept_ms: u64,
+    /// Length of its last run, if that failed by itself, in milliseconds.
+    pub(crate) failed_after_ms: Option<u64>,
     /// Last written row.
     pub(crate) written: Option<Box<records::PodRow>>,
 }
@@ -345,6 +347,7 @@ pub(super) fn pod_row(
             setbacks: pod.setbacks,
             failures: pod.failures,
             kept_ms: pod.kept_ms,
+            failed_after_ms: pod.failed_after_ms,
         },
     }
 }
@@ -369,6 +372,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         setbacks: body.setbacks,
         failures: body.failures,
         kept_ms: body.kept_ms,
+        failed_after_ms: body.failed_after_ms,
         written: Some(Box::new(row.clone())),
         ..Pod::new(row.id, row.index)
     })

@@ -32,7 +32,7 @@ impl Part {
         let name = if set.is_empty() { String::new() } else { format!("{set}: ") };
         let first = match (pods, placeable) {
             // Each node has room for it alone.
-            (1, 0) if classes.iter().all(|class| class.failing.is_empty()) => {
+            (1, 0) if !set.is_empty() && classes.iter().all(|class| class.failing.is_empty()) => {
                 Some(format!("{name}its pod finds no place beside the others"))
             }
             (1, _) => None,

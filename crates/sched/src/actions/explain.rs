@@ -310,7 +310,7 @@ fn too_few_fit(s: &mut Session<'_>, id: WorkloadId) -> Pending {
     let count = |pods: &[PodId]| u32::try_from(pods.len()).unwrap_or(u32::MAX);
     let next = s.next_pods(id);
     let (pods_min, pods) = (count(&next), s.cluster.workloads()[id].spec.pods());
-    let near = s.cluster.workloads()[id].spec.near().map(str::to_owned);
+    let near = s.cluster.workloads()[id].spec.colocation_key().map(str::to_owned);
     Pending::GangIncomplete { pods_min, pods, fitting: count(&s.fitting_one_by_one(&next)), near }
 }
 

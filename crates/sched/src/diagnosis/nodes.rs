@@ -93,7 +93,8 @@ fn classes(cluster: &Cluster, ask: PodRequirements) -> Vec<NodeClass> {
 
 fn labels_asked_about(constraints: &Constraints) -> BTreeSet<&str> {
     let terms = constraints.required.iter().flatten().map(|requirement| &requirement.key);
-    constraints.selector.keys().chain(terms).map(String::as_str).collect()
+    let domains = constraints.pod_affinity.iter().map(|term| &term.topology_key);
+    constraints.selector.keys().chain(terms).chain(domains).map(String::as_str).collect()
 }
 
 fn key(node: &Node, asked_about: &BTreeSet<&str>) -> Key {

@@ -15,18 +15,19 @@ const MINUTE: u64 = 60_000;
 /// A server with four GPUs, on which four trainings of one GPU have run for four minutes.
 struct Full {
     machine: Machine,
-    courses: BTreeMap<Uuid, Course>,
+    course: Course,
 }
 
 impl Full {
     fn new() -> Self {
         let machine = server(4, [4000, 0], sched::Policy::default());
-        let mut full = Self { machine, courses: BTreeMap::new() };
+        let mut full = Self { machine, course: Course::default() };
         full.submit(training("a", GpuRequest::Whole(1)), Some(10));
         full.submit(training("b", GpuRequest::Whole(1)), Some(20));
         let c = training("c", GpuRequest::Whole(1));
         full.submit(WorkloadSpec { time_limit_ms: Some(30 * MINUTE), ..c }, None);
-        full.submit(training("d", GpuRequest::Whole(1)), None);
+        let d = training("d", GpuRequest::Whole(1));
+        full.submit(WorkloadSpec { backoff_limit: 99, ..d }, None);
         full.machine.clock.advance_ms(4 * MINUTE);
         full
     }
@@ -37,14 +38,19 @@ impl Full {
         submit(&mut self.machine, 1, spec);
         rest(&mut self.machine);
         let id = self.id(&name);
-        let course = minutes.map(|minutes| (id, Course::EndsAfterMs(minutes * MINUTE)));
-        self.courses.extend(course);
+        self.course.ends.extend(minutes.map(|minutes| (id, minutes * MINUTE)));
     }
 
     fn id(&self, name: &str) -> Uuid {
         let view = self.machine.view().expect("a server that runs");
         let found = view.workloads.values().find(|workload| workload.spec.name == name);
         found.unwrap_or_else(|| panic!("no {name}")).id
+    }
+
+    /// Each pod of a workload, with a time in milliseconds.
+    fn pods(&self, name: &str, ms: u64) -> BTreeMap<Uuid, u64> {
+        let view = self.machine.view().expect("a server that runs");
+        view.workloads[&self.id(name)].pods.iter().map(|pod| (pod.id, ms)).collect()
     }
 
     fn forecast(&self, id: Uuid) -> Result<Forecast, Error> {
@@ -58,7 +64,7 @@ impl Full {
             settings: settings.clone(),
             now: clock.now(),
         };
-        forecast(stored, id, &self.courses)
+        forecast(stored, id, &self.course)
     }
 
     /// Minutes until it starts.
@@ -106,12 +112,22 @@ fn pods_that_take_turns_need_no_more_than_those_whose_turn_it_is() {
 fn a_crash_loop_gives_its_place_up_when_it_has_kept_it_long_enough() {
     let mut full = Full::new();
     full.submit(training("e", GpuRequest::Whole(1)), None);
-    let (d, crashes) = (full.id("d"), Course::FailsAfterMs(1000));
-    full.courses = BTreeMap::from([(d, crashes)]);
-    // Back-offs of 1, 2, 4, 8, 16 and 32 s, each before a run of 1 s; the next would be of 64 s.
+    full.course = Course { failures: full.pods("d", 1000), ..Course::default() };
+    // Back-offs of 1, 2, 4, 8, 16 and 32 s, each before a run of 1 s; the next is too long for it.
     assert_eq!(full.forecast(full.id("e")), Ok(Forecast::StartsAfterMs(69_000)));
     full.machine.settings.places_kept_ms = 0;
     assert_eq!(full.forecast(full.id("e")), Ok(Forecast::StartsAfterMs(0)));
+}
+
+#[test]
+fn failures_that_nothing_follows_from_end_the_search() {
+    let mut full = Full::new();
+    let restarts = WorkloadSpec { backoff_limit: u32::MAX, ..training("e", GpuRequest::Whole(0)) };
+    full.submit(restarts, None);
+    full.submit(training("f", GpuRequest::Whole(4)), None);
+    // Each run lasts so long that its back-off is of a second, again and again.
+    full.course = Course { failures: full.pods("e", 11 * MINUTE), ..Course::default() };
+    assert_eq!(full.forecast(full.id("f")), Ok(Forecast::TooFarAhead));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::document::Step;
 
 /// All steps, in order.
-pub(super) const STEPS: &[Step] = &[shared_gpus];
+pub(super) const STEPS: &[Step] = &[shared_gpus, named_objects];
 
 /// Step from 1 to 2: the request on a shared device may have a limit.
 fn shared_gpus(workload: &mut Value) {
@@ -21,4 +21,10 @@ fn shared_gpus(workload: &mut Value) {
     };
     gpus(workload);
     workload.get_mut("more").and_then(Value::as_array_mut).into_iter().flatten().for_each(gpus);
+}
+
+/// Step from 2 to 3: objects that values were taken from have names beside their keys.
+fn named_objects(workload: &mut Value) {
+    let uses = workload.get_mut("uses").and_then(Value::as_array_mut);
+    uses.into_iter().flatten().for_each(|one| *one = json!({"key": one.take()}));
 }

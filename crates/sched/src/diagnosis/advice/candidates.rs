@@ -79,9 +79,8 @@ impl WhatIf<'_> {
                 self.fewer_bytes(bytes, |bytes| Change::GpuMemory { bytes });
             }
             GpuRequest::Mig(wanted) => {
-                if let [(profile, 1)] = wanted.iter().collect::<Vec<_>>()[..] {
-                    self.consider(&Change::PartOfGpu { bytes: profile.memory_bytes() });
-                }
+                let one = wanted.iter().filter(|_| wanted.instances() == 1);
+                self.first(one.map(|(of, _)| Change::PartOfGpu { bytes: of.memory_bytes() }));
             }
         }
     }
