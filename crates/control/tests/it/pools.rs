@@ -206,7 +206,7 @@ async fn pools_are_tried_in_the_order_of_the_workload_its_project_or_its_departm
     w.handle.update_project("admin", 1, order("default")).await.unwrap();
     assert_eq!(place("project", &[]).await, ("fast".into(), "default fast".into()));
     let refused = w.handle.delete_pool("admin", &slow).await.unwrap_err().to_string();
-    assert!(refused.contains("named by 1 department (default); take it off"), "{refused}");
+    assert!(refused.contains("named by 1 department (default); take the pool off"), "{refused}");
     for (pools, said) in [
         (
             vec!["fast", "no"],
