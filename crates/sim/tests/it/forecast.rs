@@ -122,7 +122,8 @@ fn a_crash_loop_gives_its_place_up_when_it_has_kept_it_long_enough() {
 #[test]
 fn failures_that_nothing_follows_from_end_the_search() {
     let mut full = Full::new();
-    let restarts = WorkloadSpec { backoff_limit: u32::MAX, ..training("e", GpuRequest::Whole(0)) };
+    let mut restarts = training("e", GpuRequest::Whole(0));
+    restarts.pods.pod.restart = spec::Restart::Always;
     full.submit(restarts, None);
     full.submit(training("f", GpuRequest::Whole(4)), None);
     // Each run lasts so long that its back-off is of a second, again and again.
