@@ -1,5 +1,5 @@
 // The published over-quota walk-through from the keyboard alone: no pointer touches the page.
-import { expect, logIn, type Page, rowOf as row, test } from "./fixture";
+import { expect, goTo, logIn, type Page, rowOf as row, test } from "./fixture";
 
 /** Tab until the element with this role and name has the focus. */
 async function tabTo(page: Page, role: Parameters<Page["getByRole"]>[0], name: string | RegExp) {
