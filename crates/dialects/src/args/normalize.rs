@@ -170,7 +170,8 @@ pub(crate) fn with_advice(mut error: Error, tree: &Command, argv: &[OsString]) -
     }
     if error.kind() == ErrorKind::InvalidSubcommand && command.get_name() == "submit-dist" {
         error.remove(ContextKind::SuggestedSubcommand);
-        let frameworks: Vec<_> = command.get_subcommands().map(|one| one.get_name()).collect();
+        let names = command.get_subcommands().map(|one| one.get_name());
+        let frameworks: Vec<_> = names.filter(|name| *name != "help").collect();
         let advice = format!("the framework comes first: {}", frameworks.join(", "));
         return elsewhere::with(error, advice);
     }

@@ -302,7 +302,7 @@ fn bad_lines_say_what_is_allowed() {
         ),
         ("runai training submit j -i x --gpu 1", "here it is '--gpu-devices-request'"),
         ("runai training submit j -i x --gpus 1", "here it is '--gpu-devices-request'"),
-        ("runai submit-dist b -i x", "the framework comes first: "),
+        ("runai submit-dist b -i x", "the framework comes first: mpi, pytorch, tf, xgboost\n"),
         ("runai submit j -i x --toleration foo", "write operator=…,key=…,value=…,effect=…"),
         ("runai submit a -i x sleep 5", "stand behind `--`, as in `--command -- sleep 5`"),
         ("runai training submit a -i x --workers 3", "a flag of 'runai training pytorch submit'"),
