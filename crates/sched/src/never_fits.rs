@@ -60,7 +60,7 @@ fn asked(cluster: &Cluster, spec: &WorkloadSpec) -> Vec<(Resources, u32)> {
     together(spec).map(|set| (demand(cluster, smallest_request(spec, set)), wanted(set))).collect()
 }
 
-/// What all nodes have, with the GPUs that are out of service: they are expected back.
+/// Capacity of all nodes, including GPUs that are out of service: these are expected back.
 fn capacity(cluster: &Cluster) -> Resources {
     let gpus = |node: &Node| node.gpus.iter().map(|gpu| gpu.capacity_millis()).sum();
     let whole = |(_, node)| Resources { gpu_millis: gpus(node), ..node.capacity };

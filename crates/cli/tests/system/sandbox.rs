@@ -88,7 +88,8 @@ impl Sandbox {
         self.root.path().join("state")
     }
 
-    /// Mounts a disk of this many MiB, with room for 6,000 files, at the state directory; false if that is impossible here.
+    /// Mounts a disk of this many MiB, with room for 6,000 files, at the state directory; false if
+    /// that is impossible here.
     pub(crate) fn with_disk(&self, mib: u32) -> bool {
         let dir = self.state_dir();
         fs::create_dir(&dir).expect("a folder");

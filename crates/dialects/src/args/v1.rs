@@ -216,7 +216,9 @@ pub(crate) struct List {
     pub(crate) limit: Option<u32>,
     /// Only jobs with these statuses, such as Running,Pending
     #[arg(long, value_name = "STATUS,STATUS", value_delimiter = ',', ignore_case = true)]
-    #[arg(value_parser = PossibleValuesParser::new(PHASES.iter().chain(&BACK_OFFS).chain(&STATUSES).copied()))]
+    #[arg(value_parser = PossibleValuesParser::new(
+        PHASES.iter().chain(&BACK_OFFS).chain(&STATUSES).copied()
+    ))]
     #[arg(hide_possible_values = true)]
     pub(crate) status: Vec<String>,
     /// Jobs to list.

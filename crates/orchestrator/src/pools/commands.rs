@@ -18,7 +18,7 @@ use view::{Object, Scope};
 
 /// Maximum number of pools.
 const POOLS_MAX: usize = 100;
-/// What frees a pool that one project or department names, or several.
+/// Advice that frees a pool named by one project or department, or by several of them.
 const OFF_DEFAULTS: [&str; 2] =
     ["take the pool off its defaultNodePools", "take the pool off their defaultNodePools"];
 
