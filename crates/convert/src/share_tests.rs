@@ -62,6 +62,7 @@ fn what_is_read_back_can_be_written_back() {
             name: "fast".into(),
             share,
             usual: Share::USUAL,
+            projects_gpu_quota_millis: 0,
             status: QueueStatus::default(),
         };
         let shown = resources(&in_pool(share));

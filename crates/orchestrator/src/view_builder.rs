@@ -186,14 +186,12 @@ impl State {
     }
 
     fn department_view(&self, department: &Department) -> OrgUnit {
-        let below = self.org.below(department.unit.id);
-        let usual = |pool: &str| department.usual_in(pool, &below);
-        self.unit_view(&department.unit, department.queue, usual)
+        self.unit_view(&department.unit, department.queue, Some(department))
     }
 
     fn project_view(&self, project: &Project) -> ProjectView {
         ProjectView {
-            unit: self.unit_view(&project.unit, project.queue, |_| Share::USUAL),
+            unit: self.unit_view(&project.unit, project.queue, None),
             department_id: project.department_id,
             department_name: self.org.department_name(project.department_id),
             effective_rules: self.org.effective_rules(project),
@@ -202,14 +200,17 @@ impl State {
         }
     }
 
-    fn unit_view(&self, unit: &Unit, queue: QueueId, usual: impl Fn(&str) -> Share) -> OrgUnit {
+    /// A department, or the values that a project has in common with one.
+    fn unit_view(&self, unit: &Unit, queue: QueueId, of: Option<&Department>) -> OrgUnit {
+        let below = of.map(|of| self.org.below(of.unit.id)).unwrap_or_default();
         let in_pool = |pool: &Pool| {
-            let usual = usual(pool.id());
+            let usual = of.map_or(Share::USUAL, |of| of.usual_in(pool.id(), &below));
             PoolShare {
                 id: pool.id().into(),
                 name: pool.name().into(),
                 share: unit.given(pool.id()).made_to(usual),
                 usual,
+                projects_gpu_quota_millis: below.in_pool(pool.id()).gpu_quota_millis,
                 status: self.status_of(self.cluster.queue_in(queue, pool.model)),
             }
         };

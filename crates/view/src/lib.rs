@@ -23,7 +23,7 @@ use uuid::Uuid;
 pub use gpu_fault::{GPU_HELD, GPU_LOST, GPU_TAKEN, GpuFault, GpuFaults, Holder};
 pub use node::{GpuPod, GpuView, NodeView, PoolView};
 pub use object::{NAMES, Object, Objects, ObjectsById, SECRETS, Scope, UnknownScope};
-pub use org::{OrgUnit, PoolShare, ProjectView, QueueStatus, above};
+pub use org::{OrgUnit, PoolShare, ProjectView, QueueStatus, QuotasInPool, above};
 pub use pending::{Membership, PendingClasses, PendingReason, ReasonView};
 pub use shared_map::SharedMap;
 pub use workload::{Phase, PodState, PodView, WorkloadView};

@@ -53,6 +53,8 @@ pub struct PoolShare {
     pub share: Share,
     /// Default share in the pool, if none were set.
     pub usual: Share,
+    /// Sum of the GPU quotas of its projects in the pool, in thousandths; 0 for a project.
+    pub projects_gpu_quota_millis: u64,
     /// Resources and fair share in the pool.
     pub status: QueueStatus,
 }
@@ -94,28 +96,50 @@ impl ProjectView {
     /// none.
     #[must_use]
     pub fn above(&self, department: &OrgUnit) -> Option<String> {
-        let both = self.unit.pools.iter().zip(&department.pools);
-        above(&department.name, both.map(|(own, all)| (&*own.name, own.share, all.share)))
+        let both = self.unit.pools.iter().zip(&department.pools).map(|(own, all)| QuotasInPool {
+            pool: &own.name,
+            project: own.share.gpu_quota_millis,
+            projects: all.projects_gpu_quota_millis,
+            department: all.share.gpu_quota_millis,
+        });
+        above(&department.name, &both.collect::<Vec<_>>())
     }
 }
 
-/// Text about quotas of a project above those of its department, by pool; `None` if there are none.
-/// The items are the name of a pool, the share of the project, and that of the department.
+/// GPU quotas in a node pool, in thousandths.
+#[derive(Debug, Clone, Copy)]
+pub struct QuotasInPool<'a> {
+    /// Name of the pool.
+    pub pool: &'a str,
+    /// Quota of a project.
+    pub project: u64,
+    /// Sum of the quotas of all projects of its department.
+    pub projects: u64,
+    /// Quota of the department.
+    pub department: u64,
+}
+
+/// Text about quotas of a project, else of all projects of its department together, above those of
+/// the department; `None` if there are none.
 #[must_use]
-pub fn above<'a>(
-    department: &str,
-    pools: impl Iterator<Item = (&'a str, Share, Share)>,
-) -> Option<String> {
-    let above = pools.filter(|(_, own, all)| own.gpu_quota_millis > all.gpu_quota_millis);
-    let above = above.map(|(name, own, all)| {
-        let [own, all] = [own, all].map(|share| share.gpu_quota_millis);
-        let (own, all) = (units::format_millis(own), units::gpus(all));
-        format!("{own} of {all} in node pool {name}")
-    });
-    let pools = above.collect::<Vec<_>>().join(", ");
-    let text = format!(
-        "the quota is more than department {department} has: {pools}; what is above counts as over \
-         quota"
-    );
-    (!pools.is_empty()).then_some(text)
+pub fn above(department: &str, pools: &[QuotasInPool<'_>]) -> Option<String> {
+    let more = |of: fn(&QuotasInPool<'_>) -> u64| {
+        let more = pools.iter().filter(|pool| of(pool) > pool.department);
+        let more = more.map(|pool| {
+            let (own, all) = (units::format_millis(of(pool)), units::gpus(pool.department));
+            format!("{own} of {all} in node pool {}", pool.pool)
+        });
+        Some(more.collect::<Vec<_>>().join(", ")).filter(|more| !more.is_empty())
+    };
+    if let Some(more) = more(|pool| pool.project) {
+        return Some(format!(
+            "the quota is more than department {department} has: {more}; what is above counts as over \
+             quota"
+        ));
+    }
+    let more = more(|pool| pool.projects)?;
+    Some(format!(
+        "the quotas of the projects of department {department} are together more than it has: {more}; \
+         they cannot all be used at once"
+    ))
 }

@@ -121,6 +121,21 @@ async fn a_project_says_that_its_department_has_less() {
 }
 
 #[tokio::test]
+async fn a_project_says_that_the_quotas_of_its_department_do_not_suffice_for_all() {
+    let server = Server::new().await;
+    let gpu = json!([{"gpu": {"deserved": 3, "limit": 3}}]);
+    let small = department(&server, "small", gpu).await;
+    let first = project(&server, "first", &small).await;
+    assert_eq!(first["status"]["phaseMessage"], "");
+    let second = project(&server, "second", &small).await;
+    assert_eq!(
+        second["status"]["phaseMessage"],
+        "the quotas of the projects of department small are together more than it has: 4 of 3 GPUs \
+         in node pool default; they cannot all be used at once"
+    );
+}
+
+#[tokio::test]
 async fn a_project_belongs_to_the_department_it_names_or_to_the_default_one() {
     let server = Server::with_teams().await;
     let id = department(&server, "research", json!([])).await;

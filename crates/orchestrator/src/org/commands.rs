@@ -9,7 +9,7 @@ use crate::pools::POOL_DEFAULT_ID;
 use crate::state::State;
 use crate::{Error, admission};
 use spec::Share;
-use view::Scope;
+use view::{QuotasInPool, Scope};
 
 impl State {
     fn org_mut(&mut self) -> OrgMut<'_> {
@@ -126,11 +126,13 @@ impl State {
         let Ok(project) = self.org.project(id) else { return };
         let Ok(department) = self.org.department(project.department_id) else { return };
         let below = self.org.below(project.department_id);
-        let shares = self.pools.iter().map(|pool| {
-            let all = department.share_in(pool.id(), &below);
-            (pool.name(), project.share_in(pool.id()), all)
+        let quotas = self.pools.iter().map(|pool| QuotasInPool {
+            pool: pool.name(),
+            project: project.share_in(pool.id()).gpu_quota_millis,
+            projects: below.in_pool(pool.id()).gpu_quota_millis,
+            department: department.share_in(pool.id(), &below).gpu_quota_millis,
         });
-        let above = view::above(&department.unit.name, shares);
+        let above = view::above(&department.unit.name, &quotas.collect::<Vec<_>>());
         let gpus = units::gpus(project.share_in(POOL_DEFAULT_ID).gpu_quota_millis);
         let text = format!("{what} {gpus}");
         let event = match above {

@@ -70,7 +70,7 @@ impl<'a> Below<'a> {
 
     /// Sum of the shares in a pool. All projects without a share set there count as one default
     /// share.
-    fn in_pool(&self, pool: &str) -> Share {
+    pub(crate) fn in_pool(&self, pool: &str) -> Share {
         let (projects, sum) = self.given.get(pool).copied().unwrap_or((0, Self::NOTHING));
         if projects < self.projects { plus(sum, Share::USUAL) } else { sum }
     }
