@@ -30,7 +30,7 @@ const FLAGS: [(&str, &str, &str); 67] = [
     ("spec.compute.cpuCoreRequest", "cpu-core-request", "cpu"),
     ("spec.compute.cpuMemoryLimit", "cpu-memory-limit", "memory-limit"),
     ("spec.compute.cpuMemoryRequest", "cpu-memory-request", "memory"),
-    ("spec.compute.extendedResources", "extended-resource", "extended-resource"),
+    ("spec.compute.extendedResources", "extended-resource", "mig-profile"),
     ("spec.compute.gpuDevicesRequest", "gpu-devices-request", "gpu"),
     ("spec.compute.gpuMemoryLimit", "gpu-memory-limit", "gpu-memory-limit"),
     ("spec.compute.gpuMemoryRequest", "gpu-memory-request", "gpu-memory"),

@@ -1,14 +1,14 @@
 //! Values that are more than a word: pairs, sizes, times, and lists of `key=value`. Owns their
 //! form; does not know which flag they belong to.
 
-/// Splits `NAME=VALUE`.
+/// Splits `NAME=VALUE` or `KEY=VALUE`.
 ///
 /// # Errors
 /// No `=`, or nothing before it.
 pub fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("write NAME=VALUE".to_owned()),
+        _ => Err("write a name, `=` and a value".to_owned()),
     }
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn label_values(text: &str) -> Result<LabelValues, String> {
     Ok((label.to_owned(), values))
 }
 
-/// Reads `NAME=VALUE`, or `NAME-` as kubectl does.
+/// Reads `KEY=VALUE`, or `KEY-` as kubectl does.
 ///
 /// # Errors
 /// It is neither.
@@ -40,7 +40,7 @@ pub(crate) fn pair_or_name(text: &str) -> Result<Pair, String> {
     match (text.split_once('='), text.strip_suffix('-')) {
         (Some((name, value)), _) if !name.is_empty() => Ok((name.into(), Some(value.into()))),
         (None, Some(name)) if !name.is_empty() => Ok((name.into(), None)),
-        _ => Err("write NAME=VALUE to set it, or NAME- to remove it".to_owned()),
+        _ => Err("write KEY=VALUE to set it, or KEY- to remove it".to_owned()),
     }
 }
 

@@ -107,7 +107,7 @@ const V1_REFUSED: &[(&str, &str)] = &[
     ("--gpu-memory 1G --gpu-portion-limit 0.5", "cannot be used with"),
     ("--cpu lots", "`lots` is not"),
     ("--memory lots", "`lots` is not a size"),
-    ("-e A", "write NAME=VALUE"),
+    ("-e A", "write a name, `=` and a value"),
     ("-e A=SECRET:", "write NAME=SECRET:CREDENTIAL,KEY"),
     ("--command", "write `--command -- COMMAND ARGS…`"),
     ("--command \"a 'b\"", "missing closing quote"),
@@ -527,7 +527,7 @@ fn an_update_takes_what_can_change_and_names_what_cannot() {
         }
         refused(&head, &[("--node-pools a", fixed("--node-pools").as_str())]);
         refused(&head, &[("", "specify what to change, such as --priority high")]);
-        refused(&head, &[("--label a", "write NAME=VALUE to set it, or NAME- to remove it")]);
+        refused(&head, &[("--label a", "write KEY=VALUE to set it, or KEY- to remove it")]);
     }
 }
 

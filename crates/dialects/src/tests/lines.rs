@@ -320,7 +320,7 @@ fn bad_lines_say_what_is_allowed() {
             "--datavolume is not supported yet: there",
         ),
         ("runai submit j -i x --interactive --command", "write `--command -- COMMAND ARGS…`"),
-        ("runai submit j -i x -e A", "write NAME=VALUE"),
+        ("runai submit j -i x -e A", "write a name, `=` and a value"),
         ("runai training submit j -i x -g 0.5", "--gpu-portion-request 0.5"),
         ("runai training submit j -i x -g -1", "`-1` is negative"),
         ("runai training submit j -i x --gpu-portion-request 1.5", "at most 1; ask for whole GPUs"),
