@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::Millis;
+
 /// Detailed reasons for which a workload waits; `docs/reference/diagnosis.md` explains them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -25,6 +27,9 @@ pub struct Diagnosis {
     /// The projects of `holders`, as values.
     #[serde(default)]
     pub project_holdings: Vec<ProjectHolding>,
+    /// The workloads that go before it in its project, the first of them.
+    #[serde(default)]
+    pub ahead: Vec<WorkloadAhead>,
     /// True if everything that might help was tried.
     pub complete: bool,
     /// All of it in lines under headings, for people.
@@ -62,6 +67,20 @@ pub struct Advice {
     /// Quotas or limits to raise, if that is the change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raises: Vec<Raise>,
+}
+
+/// A workload that goes before a waiting one of its project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadAhead {
+    /// The workload.
+    pub workload: WorkloadName,
+    /// GPUs that it asks for.
+    pub requested_gpus: Millis,
+    /// Its priority.
+    pub priority: String,
+    /// True if it is more important; otherwise it is as important and older.
+    pub more_important: bool,
 }
 
 /// A workload, as others see it.

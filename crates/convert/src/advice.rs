@@ -66,7 +66,10 @@ fn requirements<'v>(
         Change::Quota(raises) | Change::Limit(raises) => {
             raises.iter().filter_map(of_unit).collect()
         }
-        Change::Uncordon { .. } | Change::Untaint { .. } | Change::Nodes { .. } => {
+        Change::Uncordon { .. }
+        | Change::Untaint { .. }
+        | Change::Label { .. }
+        | Change::Nodes { .. } => {
             vec![Requirement::Nodes]
         }
         Change::End { workload: other } if advice.replaces_own_revision() => {
@@ -75,7 +78,7 @@ fn requirements<'v>(
         Change::End { workload: other } => {
             workload(other).map(Requirement::Delete).into_iter().collect()
         }
-        Change::Preemptible | Change::Priority { .. } => {
+        Change::Preemptible | Change::Priority { .. } | Change::Ungate => {
             workload(&advice.workload).map(Requirement::Update).into_iter().collect()
         }
         _ => workload(&advice.workload).map(Requirement::Resubmit).into_iter().collect(),

@@ -9,8 +9,8 @@ use api_types::{
 };
 use reasons::diagnosis as found;
 use reasons::diagnosis::Change;
-use reasons::{GATED, QueueNumbers, WorkloadRef};
-use spec::{GpuRequest, WorkloadKind};
+use reasons::{QueueNumbers, WorkloadRef};
+use spec::GpuRequest;
 use units::{Instant, Kind};
 use uuid::Uuid;
 use view::codes::{IMAGE_PULL, NOT_READY, PLACES_KEPT, UPDATE_FAILED};
@@ -20,8 +20,9 @@ use view::{
 
 use super::Context;
 use super::advice::{self, May};
+use super::ahead::Ahead;
 use super::cluster::{fraction_limit, fractions_on, share_on};
-use super::workload::{failure, nodes, phase_name, reason, reasons};
+use super::workload::{failure, message_of, nodes, phase_name, reason, reason_of, reasons};
 
 /// Puts a reason into words.
 type Words<'a> = &'a dyn Fn(&ReasonView) -> String;
@@ -46,7 +47,11 @@ pub fn explanation(
         project_name: view.project_name.clone(),
         phase: phase_name(view.phase).to_owned(),
         summary,
-        further_reasons: why.iter().skip(usize::from(stated)).map(reason).collect(),
+        further_reasons: why
+            .iter()
+            .skip(usize::from(stated))
+            .map(|why| reason_of(view, why))
+            .collect(),
         pending_reasons: reasons(view, why),
         last_eviction: view.last_eviction.as_ref().map(reason),
         fractions: None,
@@ -159,12 +164,14 @@ impl FurtherAdvice {
     }
 }
 
-/// Diagnosis of a waiting workload, for a caller with these rights, with further advice.
+/// Diagnosis of a waiting workload, for a caller with these rights, with those that go before it and
+/// with further advice.
 pub fn diagnosis(
     found: &reasons::diagnosis::Diagnosis,
     view: &View,
     now: Instant,
     may: &May<'_>,
+    ahead: Ahead,
     further: Vec<FurtherAdvice>,
 ) -> Diagnosis {
     let further_lines = further.iter().map(FurtherAdvice::lines).collect();
@@ -190,6 +197,7 @@ pub fn diagnosis(
         node: match &advice.change {
             Change::Uncordon { node: name }
             | Change::Untaint { node: name, .. }
+            | Change::Label { node: name, .. }
             | Change::Nodes { like: name, .. } => Some(name.clone()),
             _ => None,
         },
@@ -198,7 +206,7 @@ pub fn diagnosis(
             _ => Vec::new(),
         },
     });
-    let details = found.details_with(now, &how_to, further_lines);
+    let details = found.details_with(now, &how_to, &ahead.lines(), further_lines);
     let all = advice.chain(further.into_iter().map(FurtherAdvice::shown));
     let advice = all.zip(&details.advice_at);
     let advice = advice.map(|(one, at)| Advice { line: u32::try_from(*at).ok(), ..one }).collect();
@@ -210,6 +218,7 @@ pub fn diagnosis(
         node_classes: found.parts.iter().flat_map(|part| &part.classes).map(alike).collect(),
         workload_holdings: found.holders.workloads.iter().map(|one| held(one, &ids)).collect(),
         project_holdings: found.holders.queues.iter().map(held_by_queue).collect(),
+        ahead: ahead.named,
         complete: found.complete,
         lines: details.lines,
     }
@@ -313,7 +322,7 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> (Stri
     let stated = Cell::new(false);
     let text = summary_stating(view, why, now, &|why| {
         stated.set(true);
-        format!("{} ({})", why.message, why.code)
+        format!("{} ({})", message_of(view, why), why.code)
     });
     (text, stated.get())
 }
@@ -333,9 +342,6 @@ fn summary_stating(
     }
     match (view.phase, why) {
         (Phase::Pending | Phase::Resuming, Some(why)) => match next_start(view) {
-            None if why.code == GATED.code => {
-                format!("{name} waits: {}{}", reason(why), removal_of_gates(view))
-            }
             None => format!("{name} waits: {}", reason(why)),
             Some((at, pod)) => format!(
                 "{name} has failed ({}) and is started again in {} s at the earliest{}: {}",
@@ -441,22 +447,6 @@ fn waits_for_image(view: &WorkloadView, why: &str, nodes: &str, gpus: &str) -> S
         "{name} cannot start on {nodes}: {why}; it holds {gpus} until the image can be pulled: see \
          that its name is right and the registry can be reached, or end it by `runai delete {name} -p \
          {project}`"
-    )
-}
-
-/// The scheduling gates of a workload, and the command that removes them.
-fn removal_of_gates(view: &WorkloadView) -> String {
-    let (name, project) = (&view.spec.name, &view.project_name);
-    let gates = view.spec.gates.join(", ");
-    let noun = match view.spec.kind {
-        WorkloadKind::Training => "training",
-        WorkloadKind::Workspace => "workspace",
-        WorkloadKind::Inference => "inference",
-        // The command depends on its framework.
-        WorkloadKind::Distributed => return format!(": {gates}"),
-    };
-    format!(
-        ": {gates}; `runai {noun} update {name} -p {project} --scheduling-gate ''` removes all gates"
     )
 }
 

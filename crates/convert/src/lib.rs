@@ -2,6 +2,7 @@
 
 mod address;
 mod advice;
+mod ahead;
 mod cluster;
 mod compute;
 mod container;
@@ -29,6 +30,7 @@ mod submit;
 mod topology;
 mod update;
 mod urls;
+mod warnings;
 mod workload;
 mod workload_kinds;
 
@@ -42,6 +44,7 @@ pub use address::{
     whose,
 };
 pub use advice::{May, Requirement, simulated_node_flags};
+pub use ahead::{Ahead, ahead};
 pub use cluster::{
     ClusterName, cluster, gpu, leftover, new_node, node, node_change, node_status, notice, outage,
 };
@@ -65,6 +68,7 @@ pub use submit::{Submitter, check_spec, command};
 pub use topology::network_topology;
 pub use update::{change, check_changeable};
 pub use urls::page;
+pub use warnings::warnings;
 pub use workload::{category, kind_name, kind_plural, phase_name, workload};
 pub use workload_kinds::{asked_for, typed};
 

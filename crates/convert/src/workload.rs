@@ -6,6 +6,7 @@ use api_types::{
     WorkloadExtras, WorkloadPhase, WorkloadTopology,
 };
 use http_kit::{Row, Scalar, Type};
+use reasons::GATED;
 use spec::{
     Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TOPOLOGY, TopologyUse, WorkloadKind,
     WorkloadSpec,
@@ -122,7 +123,7 @@ pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload 
         phase_reason: phase_reason(&why),
         k8s_phase: kubernetes_phase(view.phase).to_owned(),
         k8s_phase_updated_at: view.phase_since.into(),
-        conditions: conditions(&why),
+        conditions: conditions(view, &why),
         running_pods: running_pods(view),
         requested_pods: requested_pods(view),
         workload_requested_resources: requested,
@@ -259,7 +260,7 @@ pub(crate) fn serving_url(view: &WorkloadView, context: &Context) -> Option<Stri
 fn phase_message(view: &WorkloadView, why: &[ReasonView]) -> Option<String> {
     match view.phase {
         Phase::Failed => view.failure.clone(),
-        _ => why.first().map(|reason| reason.message.to_string()),
+        _ => why.first().map(|why| message_of(view, why)),
     }
 }
 
@@ -275,7 +276,7 @@ fn phase_reason(why: &[ReasonView]) -> Option<String> {
     })
 }
 
-fn conditions(why: &[ReasonView]) -> Vec<WorkloadCondition> {
+fn conditions(view: &WorkloadView, why: &[ReasonView]) -> Vec<WorkloadCondition> {
     let waits = why.iter().map(|reason| WorkloadCondition {
         // Codes that do not begin with `P` are about a pod that has a place.
         kind: match reason.code.starts_with('P') {
@@ -283,7 +284,7 @@ fn conditions(why: &[ReasonView]) -> Vec<WorkloadCondition> {
             false => "ContainersReady".to_owned(),
         },
         status: "False".to_owned(),
-        message: reason.message.to_string(),
+        message: message_of(view, reason),
         reason: reason.code.to_string(),
         last_transition_time: reason.at.into(),
     });
@@ -383,7 +384,20 @@ pub(super) fn reasons(view: &WorkloadView, why: &[ReasonView]) -> Vec<Reason> {
         message: failure(view),
         at: view.completed_at.unwrap_or(view.phase_since).into(),
     });
-    why.iter().map(reason).chain(failed).collect()
+    why.iter().map(|why| reason_of(view, why)).chain(failed).collect()
+}
+
+/// Converts a reason of a workload to the wire. That of scheduling gates has their names.
+pub(super) fn reason_of(view: &WorkloadView, why: &ReasonView) -> Reason {
+    Reason { message: message_of(view, why), ..reason(why) }
+}
+
+/// The sentence of a reason of a workload; that of scheduling gates with their names.
+pub(super) fn message_of(view: &WorkloadView, why: &ReasonView) -> String {
+    match why.code == GATED.code {
+        true => format!("{}: {}", why.message, view.spec.gates.join(", ")),
+        false => why.message.to_string(),
+    }
 }
 
 /// Text about its failure.

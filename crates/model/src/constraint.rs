@@ -238,6 +238,29 @@ impl Constraints {
         if hard { Err(Mismatch::Taint) } else { Ok(()) }
     }
 
+    /// The label that a node with these labels and taints lacks, as key and value, if it meets all
+    /// constraints with it.
+    #[must_use]
+    pub fn missing_label(
+        &self,
+        labels: &BTreeMap<String, String>,
+        taints: &[Taint],
+    ) -> Option<(String, String)> {
+        let selected = self.selector.iter();
+        let one_of = self.required.iter().flatten().filter_map(|of| match &of.operator {
+            Operator::In(values) => Some((&of.key, values.first()?)),
+            _ => None,
+        });
+        let lacking = selected.chain(one_of).filter(|(key, _)| !labels.contains_key(*key));
+        let mut lacking = lacking.map(|(key, value)| (key.clone(), value.clone()));
+        self.check(labels, taints).err()?;
+        lacking.find(|(key, value)| {
+            let mut labels = labels.clone();
+            labels.insert(key.clone(), value.clone());
+            self.check(&labels, taints).is_ok()
+        })
+    }
+
     /// Score of a node: the sum of weights of the preferences that hold, minus one for each soft
     /// taint that is not tolerated.
     #[must_use]

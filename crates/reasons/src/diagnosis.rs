@@ -69,15 +69,17 @@ impl Diagnosis {
     /// All but the reasons, with the steps that this reader can take for each advice.
     #[must_use]
     pub fn details_for(&self, now: Instant, how_to: &dyn Fn(&Advice) -> HowTo) -> Vec<String> {
-        self.details_with(now, how_to, Vec::new()).lines
+        self.details_with(now, how_to, &[], Vec::new()).lines
     }
 
-    /// The details with further advice, each in its lines.
+    /// The details, with the workloads that go before it in its project, and with further advice,
+    /// each in its lines.
     #[must_use]
     pub fn details_with(
         &self,
         now: Instant,
         how_to: &dyn Fn(&Advice) -> HowTo,
+        ahead: &[String],
         further: Vec<Vec<String>>,
     ) -> Details {
         let mut lines = Vec::new();
@@ -93,6 +95,7 @@ impl Diagnosis {
         let nodes = if fits { "Where it would fit" } else { "Where it does not fit" };
         section(nodes, self.parts.iter().flat_map(Part::lines).collect());
         section("Who holds what it needs", self.holders.lines(now));
+        section("Who goes before it in its project", ahead.to_vec());
         let searches = self
             .searches
             .iter()

@@ -60,7 +60,6 @@ pub fn diagnose(
     let times = search::times(&s, id);
     let _ = after.commit();
     let base = advice::Base { cluster: &after, id, asked, now, policy };
-    let found = advice::advice(base, &parts, &times);
-    let advice::Found { advice, tries, complete } = found;
+    let advice::Found { advice, tries, complete } = advice::advice(base, &parts, &times);
     Some(Diagnosis { reasons, in_pools, parts, holders, searches, advice, tries, complete })
 }

@@ -114,6 +114,7 @@ export interface Datasource {
 
 export interface Diagnosis {
   advice: Array<Advice>;
+  ahead?: Array<WorkloadAhead>;
   complete: boolean;
   holders: Array<string>;
   lines: Array<string>;
@@ -655,6 +656,13 @@ export interface Workload {
   updatedAt: Time;
   urls?: Array<string>;
   workloadRequestedResources: RequestResources;
+}
+
+export interface WorkloadAhead {
+  moreImportant: boolean;
+  priority: string;
+  requestedGpus: Millis;
+  workload: WorkloadName;
 }
 
 export interface WorkloadExtras {

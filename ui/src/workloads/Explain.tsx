@@ -2,7 +2,13 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
 
 import { get } from "../api/http";
-import type { Advice, Diagnosis, Explanation, StartEstimate } from "../api/types";
+import type {
+  Advice,
+  Diagnosis,
+  Explanation,
+  StartEstimate,
+  WorkloadAhead,
+} from "../api/types";
 import { NodeLink, ProjectLink, WorkloadLink } from "./links";
 import page from "../kit/page.module.css";
 import { Command, Failure, Skeleton } from "../kit/States";
@@ -54,6 +60,7 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
       {startEstimate && <Start estimate={startEstimate} />}
       {diagnosis && diagnosis.advice.length > 0 && <WhatHelps advice={diagnosis.advice} />}
       {diagnosis && <Holders of={diagnosis} />}
+      {diagnosis && diagnosis.ahead && diagnosis.ahead.length > 0 && <Ahead of={diagnosis.ahead} />}
       {diagnosis && <Where of={diagnosis} />}
       {diagnosis && diagnosis.searches.length > 0 && (
         <div className={page.card}>
@@ -166,6 +173,22 @@ function Holders({ of }: { of: Diagnosis }): React.ReactNode {
         <WorkloadLink key={`${workload.projectName}/${workload.name} ${resource}`} of={workload} />
       ))}
     </Sentences>
+  );
+}
+
+function Ahead({ of }: { of: WorkloadAhead[] }): React.ReactNode {
+  return (
+    <div className={page.card}>
+      <h3>Who goes before it in its project</h3>
+      <ul className={page.lines}>
+        {of.map(({ workload, requestedGpus, priority, moreImportant }) => (
+          <li key={workload.name}>
+            <WorkloadLink of={workload} /> asks for {printGpus(requestedGpus)} GPUs:{" "}
+            {moreImportant ? `more important (priority ${priority})` : "older"}
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 

@@ -93,7 +93,8 @@ async fn create(
     spec.manifest = Some(manifest.to_string().into());
     let made = state.asked_by(&caller).submit(project_id, spec, strict).await?;
     let shown = shown(&made.workload, &state.context())?;
-    let warnings = note.into_iter().chain(made.warning).collect();
+    let of_it = convert::warnings(&made.workload, &state.control.view(), made.warning);
+    let warnings = note.into_iter().chain(of_it).collect();
     Ok(Accepted(WorkloadV2 { warnings, ..shown }))
 }
 

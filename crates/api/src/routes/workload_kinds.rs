@@ -119,7 +119,8 @@ pub(super) async fn create(
     let (project_id, spec) = asked_for(&state, &caller, kind, request, asker).await?;
     let made = state.asked_by(&caller).submit(project_id, spec, strict).await?;
     let typed = convert::typed(&made.workload, &state.context());
-    Ok(Accepted(TypedWorkload { warnings: made.warning.into_iter().collect(), ..typed }))
+    let warnings = convert::warnings(&made.workload, &state.control.view(), made.warning);
+    Ok(Accepted(TypedWorkload { warnings, ..typed }))
 }
 
 /// Project and specification of a creation, with assets, template and policies, if the caller may

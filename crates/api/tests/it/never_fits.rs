@@ -40,3 +40,28 @@ async fn so_it_is_with_manifests() {
     assert_eq!(status, StatusCode::ACCEPTED, "{made}");
     assert!(made["warnings"][0].as_str().unwrap().contains(WHY), "{made}");
 }
+
+#[tokio::test]
+async fn an_excluded_node_and_a_mig_profile_that_do_not_exist_are_warned_of() {
+    let server = Server::with_teams().await;
+    let expressions = json!([{"key": "kubernetes.io/hostname", "operator": "NotIn",
+        "values": ["nowhere", "node-1"]}]);
+    let affinity = json!({"nodeSelectorTerms": [{"matchExpressions": expressions}]});
+    let instance = json!([{"resource": "nvidia.com/mig-1g.10gb", "quantity": "1"}]);
+    for (name, spec, last) in [
+        (
+            "away",
+            json!({"image": "i", "nodeAffinityRequired": affinity}),
+            "there is no node `nowhere` to exclude; `runai node list` shows the nodes",
+        ),
+        (
+            "mig",
+            json!({"image": "i", "compute": {"extendedResources": instance}}),
+            "no GPU here is divided into MIG instances, such as 1g.10gb",
+        ),
+    ] {
+        let (_, made) = server.post(TRAININGS, server.job(name, &spec)).await;
+        let warnings = made["warnings"].as_array().unwrap();
+        assert_eq!(warnings.last(), Some(&json!(last)), "{made}");
+    }
+}

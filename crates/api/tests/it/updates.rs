@@ -57,7 +57,14 @@ async fn what_the_scheduler_is_told_is_kept_and_gates_are_taken_away() {
         assert_eq!(told[field], asked[field], "{told}");
     }
     assert_eq!(told["compute"]["gpuPortionLimit"], 0.5);
-    server.phase(made["workloadId"].as_str().unwrap(), "Pending").await;
+    let id = made["workloadId"].as_str().unwrap();
+    server.phase(id, "Pending").await;
+    let explained = server.get(&format!("/elastane/v1/workloads/{id}/explain")).await;
+    let reason = "its pod is held back by a scheduling gate: data/ready";
+    assert_eq!(explained["pendingReasons"][0]["message"], reason, "{explained}");
+    let advice = &explained["diagnosis"]["advice"][0];
+    let command = "runai workload update t -p team-a --scheduling-gate ''";
+    assert_eq!((&advice["kind"], &advice["commands"]), (&json!("ungate"), &json!([command])));
     let why = "gate `more` cannot be added to workload `t`";
     refused(&server, &path, json!({"schedulingGates": ["data/ready", "more"]}), 409, why).await;
     let (status, answer) = patch(&server, &path, json!({"schedulingGates": []})).await;

@@ -321,3 +321,19 @@ async fn a_time_limit_says_by_when_it_will_have_started() {
 fn ms(time: &Value) -> u64 {
     time.as_str().unwrap().parse::<api_types::Time>().unwrap().0.0
 }
+
+#[tokio::test]
+async fn explain_tells_who_goes_before_a_workload_in_its_project() {
+    let server = Server::with_teams().await;
+    for (name, gpus) in [("runs", 4), ("large", 3), ("never", 99), ("other", 2)] {
+        server.train(name, gpus).await;
+    }
+    let late = server.train("late", 1).await;
+    let explained = server.get(&format!("/elastane/v1/workloads/{late}/explain")).await;
+    let diagnosis = &explained["diagnosis"];
+    let ahead: Vec<_> = diagnosis["ahead"].as_array().unwrap().iter().collect();
+    let names: Vec<_> = ahead.iter().map(|one| one["workload"]["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["large", "other"], "a workload that can never start blocks nobody");
+    let lines = diagnosis["lines"].to_string();
+    assert!(lines.contains("team-a/large asks for 3 GPUs: older"), "{lines}");
+}

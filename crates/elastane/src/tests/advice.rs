@@ -202,7 +202,9 @@ impl Server {
             (line_of(&of.change), advice, lines)
         };
         let view = self.machine.view().unwrap();
-        let advice = convert::diagnosis(&found, view, now, &|_| true, Vec::new()).advice;
+        let advice =
+            convert::diagnosis(&found, view, now, &|_| true, convert::Ahead::default(), Vec::new());
+        let advice = advice.advice;
         found.advice.iter().zip(advice).map(with_lines).collect()
     }
 
@@ -345,11 +347,14 @@ fn chosen() -> Vec<Vec<String>> {
         "runai training mpi submit w -g 1 --workers 99".to_owned(),
     ];
     let mig = training("--mig-profile 1g.10gb", "--extended-resource nvidia.com/mig-1g.10gb=1");
+    let (gated, in_zone) = ("-g 1 --scheduling-gate data", "-g 1 --node-affinity zone=a");
     let states = [
         ("8", each("-g 0.6", 8), training("-g 0.5", "--gpu-portion-request 0.5")),
         ("8", each("-g 0.6", 8), training("--gpu-memory 12G", "--gpu-memory-request 12G")),
         ("8", each("-g 2", 2), without_master),
         ("8", Vec::new(), mig),
+        ("8", Vec::new(), training(gated, gated)),
+        ("8", Vec::new(), training(in_zone, in_zone)),
         ("8", Vec::new(), ranks),
         ("8", Vec::new(), of_mpi),
         ("8", each("-g 1 --cpu 12", 3), training("--cpu 12", "--cpu-core-request 12")),
@@ -428,7 +433,7 @@ use Form::{Nothing, Typed, Unsaid};
 
 /// Each kind of change, with its commands for a workload that was submitted in the first dialect
 /// and in the second.
-const KINDS: [(&str, [Form; 2]); 22] = [
+const KINDS: [(&str, [Form; 2]); 24] = [
     ("fewer_gpus", [Typed; 2]),
     ("smaller_share", [Typed; 2]),
     ("less_gpu_memory", [Typed; 2]),
@@ -451,6 +456,8 @@ const KINDS: [(&str, [Form; 2]); 22] = [
     ("node_pool", [Typed; 2]),
     ("untaint", [Typed; 2]),
     ("part_of_gpu", [Typed; 2]),
+    ("ungate", [Typed; 2]),
+    ("label", [Typed; 2]),
 ];
 
 /// Index of a change in [`KINDS`]. A new kind needs an entry.
@@ -478,6 +485,8 @@ const fn line_of(change: &Change) -> usize {
         Change::NodePool { .. } => 19,
         Change::Untaint { .. } => 20,
         Change::PartOfGpu { .. } => 21,
+        Change::Ungate => 22,
+        Change::Label { .. } => 23,
     }
 }
 

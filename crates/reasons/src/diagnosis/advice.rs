@@ -58,8 +58,12 @@ impl Advice {
             Change::Untaint { node, taint: Taint { key, effect, .. } } => {
                 Some(vec![format!("elastane node taint {node} {key}:{effect}-")])
             }
+            Change::Label { node, key, value } => {
+                Some(vec![format!("elastane node label {node} {key}={value}")])
+            }
             Change::Priority { class, .. } => Some(update("priority", class)),
             Change::Preemptible => Some(update("preemptibility", "preemptible")),
+            Change::Ungate => Some(update("scheduling-gate", "''")),
             Change::End { workload } => {
                 let Named { name, project } = Named::of(workload);
                 Some(vec![match self.replaces_own_revision() {
@@ -81,7 +85,7 @@ impl Advice {
     /// True if its command updates the workload itself.
     #[must_use]
     pub const fn updates_workload(&self) -> bool {
-        matches!(self.change, Change::Preemptible | Change::Priority { .. })
+        matches!(self.change, Change::Preemptible | Change::Priority { .. } | Change::Ungate)
     }
 
     /// True if the change ends another revision of the same inference.

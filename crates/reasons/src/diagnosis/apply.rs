@@ -68,6 +68,7 @@ pub fn apply_change(
                 effect: Some(taint.effect),
             });
         })?,
+        Change::Ungate => ungated(cluster, id)?,
         Change::Wait { until } => return Some((id, *until)),
         _ => {
             apply_to_others(change, cluster)?;
@@ -75,6 +76,14 @@ pub fn apply_change(
         }
     };
     Some((id, now))
+}
+
+/// Removes the gates of its pods; `None` if it has none.
+fn ungated(cluster: &mut Cluster, id: WorkloadId) -> Option<WorkloadId> {
+    let pods = cluster.workloads()[id].pods.clone();
+    let gated: Vec<_> = pods.into_iter().filter(|pod| cluster.gated().contains(pod)).collect();
+    gated.iter().for_each(|pod| cluster.set_gated(*pod, false));
+    (!gated.is_empty()).then_some(id)
 }
 
 /// Raises the quotas above a queue that are sums of the quotas below them.
@@ -123,6 +132,13 @@ fn apply_to_others(change: &Change, cluster: &mut Cluster) -> Option<()> {
         Change::Uncordon { node } => {
             let node = named(cluster, node)?;
             cluster.set_schedulable(node, true);
+        }
+        Change::Label { node, key, value } => {
+            let id = named(cluster, node)?;
+            let row = &cluster.nodes()[id];
+            let (mut labels, taints) = (row.labels.clone(), row.taints.clone());
+            labels.insert(key.clone(), value.clone());
+            cluster.set_labels(id, labels, taints);
         }
         Change::Untaint { node, taint } => {
             let id = named(cluster, node)?;

@@ -1,7 +1,7 @@
 //! One change that might let a workload start. Owns: the possible changes, and the sentence of
 //! each. Does not know about: making the change.
 
-use model::{QueueId, Taint};
+use model::{Cluster, Constraints, Node, QueueId, Taint};
 use units::{Instant, Kind, format_bytes, format_millis};
 
 use super::{cores, span};
@@ -84,6 +84,8 @@ pub enum Change {
         /// The taint.
         taint: Taint,
     },
+    /// Removal of its scheduling gates.
+    Ungate,
     /// Waiting for the end of the guaranteed run time of a victim, or of its own preemption delay.
     Wait {
         /// The end of this time.
@@ -110,6 +112,15 @@ pub enum Change {
         /// The taint.
         taint: Taint,
     },
+    /// A label of a node that has none with this key.
+    Label {
+        /// Name of the node.
+        node: String,
+        /// Key of the label.
+        key: String,
+        /// Value that the workload requires.
+        value: String,
+    },
     /// More nodes.
     Nodes {
         /// Name of the node that they equal.
@@ -120,6 +131,20 @@ pub enum Change {
 }
 
 impl Change {
+    /// The label that each node lacks for some of these constraints, if it lacks no more than one.
+    #[must_use]
+    pub fn missing_labels(cluster: &Cluster, constraints: &[Constraints]) -> Vec<Self> {
+        let lacking = |node: &Node| {
+            constraints.iter().find_map(|of| of.missing_label(&node.labels, &node.taints))
+        };
+        let nodes = cluster.nodes().iter();
+        let labels = nodes.filter_map(|(_, node)| {
+            let (key, value) = lacking(node)?;
+            Some(Self::Label { node: node.name.clone(), key, value })
+        });
+        labels.collect()
+    }
+
     /// Short stable name of the kind of change.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -139,17 +164,19 @@ impl Change {
             Self::WithoutPodAffinity => "without_pod_affinity",
             Self::NodePool { .. } => "node_pool",
             Self::Tolerate { .. } => "tolerate",
+            Self::Ungate => "ungate",
             Self::Wait { .. } => "wait",
             Self::End { .. } => "end",
             Self::Quota(_) => "quota",
             Self::Limit(_) => "limit",
             Self::Uncordon { .. } => "uncordon",
             Self::Untaint { .. } => "untaint",
+            Self::Label { .. } => "label",
             Self::Nodes { .. } => "more_nodes",
         }
     }
 
-    /// The new value, for a change of the request; a taint as `KEY=VALUE:EFFECT`.
+    /// The new value, for a change of the request or a label; a taint as `KEY=VALUE:EFFECT`.
     #[must_use]
     pub fn to(&self) -> Option<String> {
         match self {
@@ -161,6 +188,7 @@ impl Change {
             Self::Pods { pods, .. } => Some(pods.to_string()),
             Self::NodePool { to, .. } => Some(to.clone()),
             Self::Tolerate { taint } => Some(taint.to_string()),
+            Self::Label { key, value, .. } => Some(format!("{key}={value}")),
             _ => None,
         }
     }
@@ -206,6 +234,7 @@ impl Change {
             Self::Untaint { node, taint } => {
                 format!("remove the taint {} from {node}", key_and_value(taint))
             }
+            Self::Ungate => "remove its scheduling gates".to_owned(),
             Self::Wait { until } => {
                 format!("wait {}, if nothing else changes", span(now, *until))
             }
@@ -213,6 +242,7 @@ impl Change {
             Self::Quota(raises) => raised("quota", raises),
             Self::Limit(raises) => raised("limit", raises),
             Self::Uncordon { node } => format!("open the cordoned node {node}"),
+            Self::Label { node, key, value } => format!("label {node} with {key}={value}"),
             Self::Nodes { like, count: 1 } => format!("add a node like {like}"),
             Self::Nodes { like, count } => format!("add {count} nodes like {like}"),
         }

@@ -54,14 +54,14 @@ pub(super) fn advice(base: Base<'_>, parts: &[Part], times: &[Instant]) -> Found
         what_if.otherwise();
         what_if.elsewhere(parts);
     }
+    what_if.consider(&Change::Ungate);
     what_if.later(times);
     if !parts.is_empty() {
         what_if.more();
         what_if.nodes(parts);
         what_if.without_others();
     }
-    let WhatIf { found, tries, .. } = what_if;
-    Found { advice: found, tries, complete: tries < tries_max }
+    Found { complete: what_if.tries < tries_max, tries: what_if.tries, advice: what_if.found }
 }
 
 /// The cluster, and the results of trials on copies of it.

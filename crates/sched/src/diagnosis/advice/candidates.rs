@@ -162,6 +162,7 @@ impl WhatIf<'_> {
         if failing(Obstacle::Pool) {
             self.another_pool(&constraints);
         }
+        self.first(Change::missing_labels(self.cluster, &constraints).into_iter());
         // The first pod of an affinity group may run anywhere, so no node fails for it.
         let minds_pods = constraints.iter().any(|constraints| {
             !constraints.pod_affinity.is_empty() || !constraints.pod_anti_affinity.is_empty()
