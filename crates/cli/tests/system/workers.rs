@@ -10,7 +10,11 @@ use crate::sandbox::open_to_others;
 /// the repository.
 const PACKAGES: [&str; 4] =
     ["numpy==2.4.6", "grpcio==1.85.1", "protobuf==7.36.2", "scikit-learn==1.9.1"];
-const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+/// The page with the Dockerfile of workers.
+const PAGE: &str = include_str!("../../../../docs/walkthroughs/elasticdl.md");
+/// Folder in which the Dockerfile installs the package.
+const IN_IMAGE: &str = "/elastane/sdk/python";
 
 /// The folder of a `python3` with the workers; `None`, after a line with the reason, if it cannot
 /// be installed.
@@ -56,9 +60,27 @@ fn install() -> Result<PathBuf, String> {
         pip(&python, &PACKAGES)?;
         std::fs::write(&done, "").map_err(|error| error.to_string())?;
     }
-    // The package under test changes, so it is reinstalled.
-    pip(&python, &["--force-reinstall", "--no-deps", SDK])?;
+    // The package under test changes, so it is reinstalled: from what the Dockerfile copies, so that
+    // nothing can be missing there.
+    let copy = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let package = copied_by_the_dockerfile(copy.path())?;
+    pip(&python, &["--force-reinstall", "--no-deps", &package.display().to_string()])?;
     Ok(folder.join("bin"))
+}
+
+/// Copies the files of the package as the Dockerfile copies them into an image, with this folder as
+/// the root of the image; returns the folder of the package.
+fn copied_by_the_dockerfile(root: &Path) -> Result<PathBuf, String> {
+    let (_, dockerfile) = PAGE.split_once("```dockerfile\n").ok_or("the page has no Dockerfile")?;
+    let copies = dockerfile.lines().take_while(|line| *line != "```").filter_map(|line| {
+        let (from, to) = line.strip_prefix("COPY ")?.split_once(" /")?;
+        Some((Path::new(REPOSITORY).join(from), root.join(to)))
+    });
+    for (from, to) in copies {
+        std::fs::create_dir_all(&to).map_err(|error| error.to_string())?;
+        run(Command::new("cp").arg("-r").arg(from.join(".")).arg(to))?;
+    }
+    Ok(root.join(IN_IMAGE.trim_start_matches('/')))
 }
 
 fn pip(python: &Path, words: &[&str]) -> Result<(), String> {
