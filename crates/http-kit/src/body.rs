@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
+use axum::body::HttpBody as _;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
@@ -12,6 +13,7 @@ use serde_json::Value;
 use super::error::ApiError;
 use super::nearest::nearest;
 use super::{allowed_characters, decode, tree};
+use crate::connections::{ConnectionPermit, SMALL_BODY_BYTES};
 
 /// Largest request body, unless its route takes a larger one.
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
@@ -96,7 +98,8 @@ fn format_of(headers: &HeaderMap, formats: &[Format]) -> Result<Format, ApiError
 }
 
 async fn up_to(request: Request, bytes_max: usize) -> Result<Bytes, ApiError> {
-    let whole = collect(request.into_body(), bytes_max);
+    let permit = request.extensions().get::<ConnectionPermit>().cloned();
+    let whole = collect(request.into_body(), bytes_max, permit.as_ref());
     tokio::time::timeout(BODY_WAIT, whole).await.map_err(|_| {
         let message = format!("the body did not come within {} s", BODY_WAIT.as_secs());
         ApiError::new(StatusCode::REQUEST_TIMEOUT, message)
@@ -105,8 +108,13 @@ async fn up_to(request: Request, bytes_max: usize) -> Result<Bytes, ApiError> {
 
 /// The body in a buffer that grows with it. A piece as it comes may be one byte and keep the whole
 /// buffer of the connection it was read into, so none is kept.
-async fn collect(mut body: axum::body::Body, bytes_max: usize) -> Result<Bytes, ApiError> {
+async fn collect(
+    mut body: axum::body::Body,
+    bytes_max: usize,
+    permit: Option<&ConnectionPermit>,
+) -> Result<Bytes, ApiError> {
     let mut whole = Vec::new();
+    let said = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
     while let Some(frame) = body.frame().await {
         let frame =
             frame.map_err(|error| ApiError::bad(format!("the body could not be read: {error}")))?;
@@ -114,6 +122,11 @@ async fn collect(mut body: axum::body::Body, bytes_max: usize) -> Result<Bytes, 
         if piece.len() > bytes_max - whole.len() {
             let message = format!("the body is larger than {bytes_max} bytes");
             return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message));
+        }
+        let is_small = |bytes: usize| bytes <= SMALL_BODY_BYTES;
+        if is_small(whole.len()) && !is_small(whole.len() + piece.len()) {
+            let bytes = said.unwrap_or(bytes_max).min(bytes_max);
+            permit.map_or(Ok(()), |permit| permit.takes_large_body(bytes))?;
         }
         whole.extend_from_slice(&piece);
     }
@@ -310,7 +323,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_may_be_as_large_as_its_route_takes_and_no_larger() {
         for (bytes, status) in [(9, None), (10, None), (11, Some(StatusCode::PAYLOAD_TOO_LARGE))] {
-            let read = collect(axum::body::Body::from(vec![b'x'; bytes]), 10).await;
+            let read = collect(axum::body::Body::from(vec![b'x'; bytes]), 10, None).await;
             assert_eq!(read.map_err(|error| error.status).err(), status, "{bytes}");
         }
     }

@@ -26,6 +26,8 @@ pub(crate) struct Connection {
     has_asked_whole: AtomicBool,
     /// The body of a request is incomplete, and the response has not begun.
     awaits_body: AtomicBool,
+    /// Size of the body of the request that is read or carried out, if it is large, in bytes.
+    large_body_bytes: AtomicUsize,
     /// The connection was upgraded to another protocol.
     went_over: AtomicBool,
     /// When the last piece of an answer was handed on and no further one requested yet, in seconds
@@ -67,6 +69,16 @@ impl Connection {
         self.has_asked_whole.load(Ordering::Relaxed)
     }
 
+    /// Size of the large body of its request, in bytes; 0 if there is none.
+    pub(crate) fn large_body_bytes(&self) -> usize {
+        self.large_body_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Counts the body of its request as one of so many bytes, until the response begins.
+    pub(crate) fn takes_large_body(&self, bytes: usize) {
+        self.large_body_bytes.store(bytes, Ordering::Relaxed);
+    }
+
     /// Requests the end of the connection.
     pub(crate) fn leave(&self) {
         self.leave.notify_one();
@@ -105,6 +117,7 @@ impl Busy {
     /// for: both may continue side by side.
     pub(crate) fn until_end_of(self, body: Body) -> Answer {
         self.0.awaits_body.store(false, Ordering::Relaxed);
+        self.0.takes_large_body(0);
         Answer { body, busy: self }
     }
 }
@@ -112,6 +125,7 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         self.0.busy.fetch_sub(1, Ordering::Relaxed);
+        self.0.takes_large_body(0);
     }
 }
 

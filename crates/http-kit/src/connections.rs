@@ -21,6 +21,12 @@ pub const CONNECTIONS_MAX: usize = 8192;
 const OWN_MAX: usize = 1024;
 /// Places that only listed proxies and clients without any other may take.
 const RESERVED: usize = 64;
+/// Largest request body that does not count: the number of connections limits the sum of these.
+pub(crate) const SMALL_BODY_BYTES: usize = 64 << 10;
+/// Most bytes of larger request bodies at a time.
+const LARGE_BODIES_BYTES_MAX: usize = 64 << 20;
+/// Most bytes of larger request bodies of one caller at a time, or of one client without a token.
+const OWN_BODIES_BYTES_MAX: usize = 16 << 20;
 /// Longest until the head of the first request is there.
 const FIRST_WAIT: Duration = Duration::from_secs(10);
 /// Seconds after which to try again if there was no place.
@@ -250,6 +256,39 @@ impl ConnectionPermit {
         if let Some(before) = before {
             one_less(&mut table.by_caller, &before);
         }
+        Ok(())
+    }
+
+    /// Counts the body of the present request, which is larger than [`SMALL_BODY_BYTES`], until its
+    /// response begins. So the memory for bodies that arrive, are read and carried out is bounded.
+    ///
+    /// # Errors
+    /// The caller, or all together, send as many bytes as allowed.
+    pub(crate) fn takes_large_body(&self, bytes: usize) -> Result<(), ApiError> {
+        let table = self.0.all.table();
+        let Some(own) = table.all.get(&self.0.number) else { return Ok(()) };
+        let is_own = |one: &&Entry| match &own.caller {
+            Some(caller) => one.caller.as_ref() == Some(caller),
+            None => one.client == own.client,
+        };
+        let sum = |all: &mut dyn Iterator<Item = &Entry>| -> usize {
+            all.map(|one| one.connection.large_body_bytes()).sum()
+        };
+        let others = sum(&mut table.all.values());
+        let is_full = others + bytes > LARGE_BODIES_BYTES_MAX;
+        if is_full || sum(&mut table.all.values().filter(is_own)) + bytes > OWN_BODIES_BYTES_MAX {
+            let why = format!(
+                "too many large requests at a time: bodies of more than {} KiB may have {} MiB \
+                 together, those of one caller {} MiB; send fewer at a time, or try again in \
+                 {RETRY_S} s",
+                SMALL_BODY_BYTES >> 10,
+                LARGE_BODIES_BYTES_MAX >> 20,
+                OWN_BODIES_BYTES_MAX >> 20
+            );
+            let refused = ApiError::new(StatusCode::TOO_MANY_REQUESTS, why);
+            return Err(ApiError { retry_after_s: Some(RETRY_S), ..refused });
+        }
+        self.0.connection.takes_large_body(bytes);
         Ok(())
     }
 

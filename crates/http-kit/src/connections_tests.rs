@@ -153,3 +153,23 @@ fn few_files_mean_few_connections() {
     assert_eq!(Limits::for_files(1024).connections, 512);
     assert_eq!(Limits::for_files(1 << 20).connections, CONNECTIONS_MAX);
 }
+
+#[test]
+fn large_bodies_of_one_caller_leave_room_for_those_of_others() {
+    let all = connections(256);
+    let admit = |caller: &str| {
+        let permit = all.admit_client(Client::Account(1000), false).expect("room");
+        permit.belongs_to(caller).unwrap();
+        permit
+    };
+    let sends =
+        |permit: &ConnectionPermit| permit.takes_large_body(1 << 20).map_err(|no| no.status);
+    let own: Vec<_> = (0..OWN_BODIES_BYTES_MAX >> 20).map(|_| admit("greedy")).collect();
+    let requests: Vec<_> = own.iter().map(asks).collect();
+    assert!(own.iter().all(|one| sends(one).is_ok()));
+    let more = admit("greedy");
+    assert_eq!(sends(&more), Err(StatusCode::TOO_MANY_REQUESTS));
+    assert_eq!(sends(&admit("other")), Ok(()), "others have their part");
+    drop(requests);
+    assert_eq!(sends(&more), Ok(()), "answered ones no longer count");
+}
