@@ -30,6 +30,13 @@ pub struct FieldFault {
     pub message: String,
 }
 
+/// True if a path is that of a field, or of a value within it.
+#[must_use]
+pub fn is_within(path: &str, field: &str) -> bool {
+    let rest = path.strip_prefix(field);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
 /// Outcome of a request whose answer shows no object, in the published form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HttpResponse {

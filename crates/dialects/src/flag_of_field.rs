@@ -90,11 +90,8 @@ pub fn flag_of_field(field: &str, dialect: Dialect) -> Option<String> {
         Some(rest) => (format!("spec.{rest}"), "master-"),
         None => (field.to_owned(), ""),
     };
-    let holds = |known: &str| {
-        let rest = field.strip_prefix(known);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-    };
-    let (_, second, first) = FLAGS.iter().find(|(known, ..)| holds(known))?;
+    let (_, second, first) =
+        FLAGS.iter().find(|(known, ..)| api_types::is_within(&field, known))?;
     let flag = if dialect == Dialect::V2 { second } else { first };
     (!flag.is_empty()).then(|| format!("--{prefix}{flag}"))
 }

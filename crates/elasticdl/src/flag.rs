@@ -18,6 +18,8 @@ pub struct Flag {
     pub means: Means,
     /// Help text.
     pub help: &'static str,
+    /// True if help leaves it out.
+    pub is_hidden: bool,
 }
 
 /// Form of a flag's value.
@@ -67,7 +69,8 @@ impl Flag {
     /// An optional flag without a default value.
     #[must_use]
     pub const fn new(name: &'static str, takes: Takes, help: &'static str) -> Self {
-        Self { name, takes, default: None, required: false, means: Means::Published, help }
+        let (means, is_hidden) = (Means::Published, false);
+        Self { name, takes, default: None, required: false, means, help, is_hidden }
     }
 
     /// Adds a default value.
@@ -86,6 +89,13 @@ impl Flag {
     #[must_use]
     pub const fn nothing(self, why: &'static str) -> Self {
         Self { means: Means::Nothing(why), ..self }
+    }
+
+    /// The flag on a command on which it has no effect, for this reason: taken, and left out of help.
+    #[must_use]
+    pub const fn elsewhere(self, why: &'static str) -> Self {
+        let means = Means::Nothing(why);
+        Self { default: None, required: false, means, is_hidden: true, ..self }
     }
 
     /// Marks it as refused, for this reason.

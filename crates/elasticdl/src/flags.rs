@@ -7,7 +7,9 @@ mod zoo;
 
 pub use job::{COMMON, EVALUATE, PREDICT, TRAIN};
 pub use seed::SEED;
-pub use zoo::{BUILD, INIT};
+pub use zoo::{BUILD, CLEAN, INIT};
+
+use std::sync::LazyLock;
 
 use crate::flag::{Flag, Takes};
 
@@ -50,6 +52,17 @@ const STALENESS_MAX: Flag = Flag::new(
 const TLS: Flag =
     Flag::new("tls", Takes::OnOff, "The parts of the job encrypt what they send each other")
         .or("false");
+
+/// Flags of `train` on `evaluate`, where tutorials have some of them.
+pub static OF_TRAINING_FOR_EVALUATE: LazyLock<Vec<Flag>> = LazyLock::new(|| without(EVALUATE));
+/// Flags of `train` on `predict`.
+pub static OF_TRAINING_FOR_PREDICT: LazyLock<Vec<Flag>> = LazyLock::new(|| without(PREDICT));
+
+/// The flags of `train` that are not among these, with a note that they have no effect.
+fn without(own: &'static [Flag]) -> Vec<Flag> {
+    let others = TRAIN.iter().filter(|flag| find(&[own], flag.name).is_none());
+    others.map(|flag| flag.elsewhere("nothing is trained")).collect()
+}
 
 /// The flag of this name among those of some tables.
 #[must_use]

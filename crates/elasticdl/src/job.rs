@@ -352,27 +352,28 @@ fn variables(values: &Values) -> Result<Vec<(String, String)>, JobError> {
 }
 
 fn volumes(values: &Values, form: Form) -> Result<Vec<Volume>, JobError> {
+    let mut all = of("volume", values::volumes(values.text("volume")))?;
+    let cut = all
+        .iter()
+        .any(|one| matches!(one.source, VolumeSource::Claim(_)) && !one.sub_path.is_empty());
+    if cut {
+        let why = "a part of a claim cannot be mounted; leave sub_path out";
+        return Err(JobError::Value("volume", why.to_owned()));
+    }
     if form != Form::Seed {
-        let all = of("volume", values::volumes(values.text("volume")))?;
-        let cut = all
-            .iter()
-            .any(|one| matches!(one.source, VolumeSource::Claim(_)) && !one.sub_path.is_empty());
-        if cut {
-            let why = "a part of a claim cannot be mounted; leave sub_path out";
-            return Err(JobError::Value("volume", why.to_owned()));
-        }
         return Ok(all);
     }
     match (values.some("volume_name"), values.some("mount_path")) {
-        (None, None) => Ok(Vec::new()),
-        (Some(_), Some(path)) => Ok(vec![Volume {
+        (None, None) => {}
+        (Some(_), Some(path)) => all.push(Volume {
             source: VolumeSource::Claim(SEED_CLAIM.to_owned()),
             mount_path: path.to_owned(),
             sub_path: String::new(),
-        }]),
-        (Some(_), None) => Err(JobError::Alone("volume_name", "mount_path")),
-        (None, Some(_)) => Err(JobError::Alone("mount_path", "volume_name")),
+        }),
+        (Some(_), None) => return Err(JobError::Alone("volume_name", "mount_path")),
+        (None, Some(_)) => return Err(JobError::Alone("mount_path", "volume_name")),
     }
+    Ok(all)
 }
 
 /// Flags for the master, which describe the training.

@@ -122,6 +122,10 @@ async fn run(asked: Invocation, common: Common, raw: &mut dyn std::io::Write) ->
         Invocation::ZooInit(values) => zoo::init(&values, out),
         Invocation::ZooBuild(path, values) => zoo::build(&path, &values),
         Invocation::ZooPush(image) => Err(zoo::push(&image)),
+        Invocation::Clean => {
+            print_note("no image is made of models here, so there is none to remove");
+            Ok(())
+        }
         Invocation::Own(Own::Pods { selector, format }) => {
             pods::list(selector, format, project, raw).await
         }

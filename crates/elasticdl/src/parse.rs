@@ -12,7 +12,10 @@ use cli_kit::exit;
 
 use crate::commands::{Common, Own};
 use crate::flag::{Flag, Means, Takes};
-use crate::flags::{BUILD, COMMON, EVALUATE, INIT, PREDICT, SEED, TRAIN, find};
+use crate::flags::{
+    BUILD, CLEAN, COMMON, EVALUATE, INIT, OF_TRAINING_FOR_EVALUATE, OF_TRAINING_FOR_PREDICT,
+    PREDICT, SEED, TRAIN, find,
+};
 
 /// Parsed command.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub enum Invocation {
     ZooBuild(String, Values),
     /// Push the image of this name to a registry.
     ZooPush(String),
+    /// Remove images of models, of which there are none.
+    Clean,
     /// A command that was not published.
     Own(Own),
 }
@@ -63,12 +68,12 @@ impl Form {
 
     /// Its flags.
     #[must_use]
-    pub const fn tables(self) -> [&'static [Flag]; 2] {
+    pub fn tables(self) -> [&'static [Flag]; 3] {
         match self {
-            Self::Seed => [SEED, &[]],
-            Self::Train => [COMMON, TRAIN],
-            Self::Evaluate => [COMMON, EVALUATE],
-            Self::Predict => [COMMON, PREDICT],
+            Self::Seed => [SEED, &[], &[]],
+            Self::Train => [COMMON, TRAIN, &[]],
+            Self::Evaluate => [COMMON, EVALUATE, &OF_TRAINING_FOR_EVALUATE],
+            Self::Predict => [COMMON, PREDICT, &OF_TRAINING_FOR_PREDICT],
         }
     }
 }
@@ -204,7 +209,11 @@ pub fn tree() -> Command {
         .subcommand(job(Form::Evaluate, "Measure a trained model"))
         .subcommand(job(Form::Predict, "Apply a trained model"))
         .subcommand(local)
-        .subcommand(zoo);
+        .subcommand(zoo)
+        .subcommand(with_flags(
+            Command::new("clean").about("Remove images of models; none are made here").hide(true),
+            &[CLEAN],
+        ));
     // Their documentation would replace a text that is set before.
     Common::augment_args(Own::augment_subcommands(tree)).about(
         "Elastic training jobs by the command lines of ElasticDL: a job goes on when it loses workers, \
@@ -257,6 +266,10 @@ pub fn parse(argv: &[OsString]) -> Result<Parsed, clap::Error> {
                 let form = Form::of_command(name).unwrap_or(Form::Train);
                 let (values, notes) = values(&form.tables(), command, below)?;
                 Ok((Invocation::Local(form, values), notes))
+            }
+            ("clean", _) => {
+                let (_, notes) = values(&[CLEAN], command, below)?;
+                Ok((Invocation::Clean, notes))
             }
             ("zoo", Some(("init", below))) => {
                 let (values, notes) = values(&[INIT], command, below)?;
@@ -343,6 +356,7 @@ fn argument(flag: &'static Flag) -> Arg {
         .value_name(takes.word())
         .required(flag.required)
         .help(help(flag))
+        .hide(flag.is_hidden)
         .hide_default_value(flag.default.is_none_or(str::is_empty))
         .action(ArgAction::Set)
         .value_parser(move |text: &str| takes.check(text));

@@ -114,7 +114,7 @@ fn table_of_jobs(jobs: &[Workload], now_ms: u64) -> Table {
     for job in jobs {
         table.row([
             job.name.clone(),
-            job.phase.clone(),
+            runai::image_pull(job).unwrap_or(&job.phase).to_owned(),
             format!("{}/{}", job.running_pods, job.requested_pods.number),
             job.priority_class_name.clone(),
             age(now_ms.saturating_sub(job.created_at.0.0)),

@@ -33,7 +33,7 @@ pub(crate) async fn run(
         return Ok(());
     }
     let made = client.create(WorkloadKind::Distributed, &asked).await;
-    made.map_err(|error| with_advice(&job, error))?;
+    made.map_err(|error| with_flag(&job, error))?;
     writeln!(out, "Job {} was submitted to project {}", job.name, project.name)?;
     if !is_quiet() {
         print_note(&format!("`elasticdl pods -l elasticdl_job_name={}` lists its pods", job.name));
@@ -41,14 +41,38 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Adds advice on creating an unknown priority class.
-fn with_advice(job: &Job, error: client::Error) -> Error {
-    match (error.field_fault(), &job.priority) {
-        (Some(fault), Some(class)) if fault.field == "spec.priorityClass" => Error::Usage(format!(
-            "--worker_pod_priority: {}; `elasticdl apply -f FILE` adds {class} from a \
-                 PriorityClass",
-            fault.message
-        )),
-        _ => error.into(),
-    }
+/// Fields of a request with their flag in the first form and in the later ones. A field stands for
+/// those within it.
+const FLAGS: [(&str, &str, &str); 14] = [
+    ("name", "job_name", "job_name"),
+    ("spec.priorityClass", "worker_pod_priority", "worker_pod_priority"),
+    ("spec.numWorkers", "num_worker", "num_workers"),
+    ("spec.image", "image_base", "image_name"),
+    ("masterSpec.image", "image_base", "image_name"),
+    ("spec.compute.cpuCoreLimit", "worker_cpu_limit", "worker_resource_limit"),
+    ("spec.compute.cpuMemoryLimit", "worker_memory_limit", "worker_resource_limit"),
+    ("spec.compute.cpuMemoryRequest", "worker_memory_request", "worker_resource_request"),
+    ("spec.compute", "worker_cpu_request", "worker_resource_request"),
+    ("masterSpec.compute", "master_cpu_request", "master_resource_request"),
+    ("parameterServers.number", "num_ps_pods", "num_ps_pods"),
+    ("parameterServers.compute", "ps_resource_request", "ps_resource_request"),
+    ("spec.environmentVariables", "envs", "envs"),
+    ("spec.storage", "volume", "volume"),
+];
+
+/// Names the flag in an error about a field, and adds advice on an unknown priority class.
+fn with_flag(job: &Job, error: client::Error) -> Error {
+    let Some(fault) = error.field_fault() else { return error.into() };
+    let known = FLAGS.iter().find(|(known, ..)| api_types::is_within(&fault.field, known));
+    let Some((field, first, later)) = known else {
+        return error.into();
+    };
+    let flag = if job.form == Form::Seed { first } else { later };
+    let advice = match (*field, &job.priority) {
+        ("spec.priorityClass", Some(class)) => {
+            format!("; `elasticdl apply -f FILE` adds {class} from a PriorityClass")
+        }
+        _ => String::new(),
+    };
+    Error::Usage(format!("--{flag}: {}{advice}", fault.message))
 }

@@ -42,7 +42,9 @@ fn dockerfile(values: &Values) -> String {
     };
     format!(
         "FROM {base}\n{own}COPY {zoo} /model_zoo\n{pip} -r /model_zoo/requirements.txt\n\
-         ENV PYTHONPATH=/model_zoo\n"
+         # Behind installed packages: a folder of the zoo may have the name of one.\n\
+         RUN printf '/\\n/model_zoo\\n' > \"$(python3 -c 'import sysconfig; \
+         print(sysconfig.get_path(\"purelib\"))')/model_zoo.pth\"\n"
     )
 }
 
@@ -89,13 +91,14 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        expect_test::expect![[r"
+        expect_test::expect![[r#"
             FROM python:3.6
             RUN pip install --no-cache-dir --extra-index-url=https://pypi.org/simple elastane
             COPY . /model_zoo
             RUN pip install --no-cache-dir --extra-index-url=https://pypi.org/simple -r /model_zoo/requirements.txt
-            ENV PYTHONPATH=/model_zoo
-        "]]
+            # Behind installed packages: a folder of the zoo may have the name of one.
+            RUN printf '/\n/model_zoo\n' > "$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/model_zoo.pth"
+        "#]]
         .assert_eq(&text("elasticdl zoo init"));
         let own = text("elasticdl zoo init --base_image=debian --local_pkg_dir=wheels");
         assert!(own.starts_with("FROM debian\nCOPY wheels /local_pkg\n"), "{own}");

@@ -54,6 +54,7 @@ use dialects::intent::{Intent, LocalCommand};
 use dialects::{Deprecated, Global, ParsedCommand, understood};
 pub use list::{pools_of_quotas, projects_v2 as projects_table, quotas_by_pool};
 pub use manifest::yaml;
+pub use rows::image_pull;
 use watch::pulse;
 
 /// Runs a command line, the program's name included.

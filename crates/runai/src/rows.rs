@@ -187,7 +187,7 @@ pub(super) fn has_status(workload: &Workload, statuses: &[String]) -> bool {
 }
 
 /// Kubernetes status of a workload whose image cannot be pulled; `None` for any other.
-fn image_pull(workload: &Workload) -> Option<&'static str> {
+pub fn image_pull(workload: &Workload) -> Option<&'static str> {
     let fails = workload.phase() == WorkloadPhase::Initializing && has_reason(workload, IMAGE_PULL);
     fails.then_some("ImagePullBackOff")
 }

@@ -29,6 +29,7 @@ pub const SEED: &[Flag] = &[
     Flag::new("master_pod_priority", Takes::Text, "PriorityClass of the master")
         .nothing(POD_PRIORITY),
     Flag::new("worker_pod_priority", Takes::Priority, "PriorityClass of the workers, or a part"),
+    Flag::new("volume", Takes::Volumes, "Folders that the pods find, as in the later forms"),
     Flag::new("volume_name", Takes::Text, "Name of the volume that --mount_path mounts"),
     Flag::new("mount_path", Takes::Text, "Where the claim `fileserver-claim` is mounted"),
     Flag::new("image_pull_policy", Takes::OneOf(PULL_POLICIES), "When the image is pulled")

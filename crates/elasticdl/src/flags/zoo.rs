@@ -29,3 +29,15 @@ pub const BUILD: &[Flag] = &[
         "the daemon is asked at its socket; the variables of the docker program choose another",
     ),
 ];
+
+/// Reason why `clean` has nothing to do.
+const NO_IMAGES: &str = "no image is made of models here";
+
+/// Flags of `clean`.
+pub const CLEAN: &[Flag] = &[
+    Flag::new("docker_image_repository", Takes::Text, "Images of this registry").nothing(NO_IMAGES),
+    Flag::new("all", Takes::Switch, "All images").or("false").nothing(NO_IMAGES),
+    Flag::new("docker_base_url", Takes::Text, "Socket of the Docker daemon").nothing(NO_IMAGES),
+    Flag::new("docker_tlscert", Takes::Text, "Certificate for the daemon").nothing(NO_IMAGES),
+    Flag::new("docker_tlskey", Takes::Text, "Key for the daemon").nothing(NO_IMAGES),
+];

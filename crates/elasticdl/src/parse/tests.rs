@@ -225,3 +225,33 @@ fn every_flag_has_help_and_a_default_of_its_own_form() {
     tree().debug_assert();
     flat().debug_assert();
 }
+
+#[test]
+fn flags_of_training_are_taken_where_nothing_is_trained_and_said() {
+    let line = "--job_name=j --checkpoint_dir_for_init=/c";
+    for command in [
+        format!("evaluate {line} --validation_data=/v"),
+        format!("predict {line} --prediction_data=/p"),
+    ] {
+        let own = job(&command).1;
+        for flag in TRAIN.iter().filter(|flag| !own.iter().any(|(name, _)| name == flag.name)) {
+            let value = match flag.takes {
+                Takes::Positive | Takes::Count | Takes::Integer => "=1",
+                Takes::Switch => "",
+                Takes::OneOf(words) => &format!("={}", words[0]),
+                _ => "=x",
+            };
+            let notes = job(&format!("{command} --{}{value}", flag.name)).2;
+            assert_eq!(notes.len(), 1, "{command} --{}", flag.name);
+        }
+    }
+    let help = tree().find_subcommand_mut("evaluate").unwrap().render_help().to_string();
+    assert!(!help.contains("--grads_to_wait"), "{help}");
+}
+
+#[test]
+fn clean_has_nothing_to_remove() {
+    let Parsed { asked, notes, .. } =
+        parsed("clean --docker_image_repository=gcr.io/x --all").unwrap();
+    assert!(matches!(asked, Invocation::Clean) && notes.len() == 2, "{notes:?}");
+}
