@@ -2,27 +2,7 @@
 import { createContext, use, useCallback, useEffect, useMemo, useState } from "react";
 
 import { ApiError, get, keepPageSecret, listenToSession, pageSecret, request } from "./http";
-
-export interface SessionRight {
-  scopeType: string;
-  scopeId: string;
-  scopeName: string;
-  ownOnly: boolean;
-  actions: Record<string, string[]>;
-}
-
-/** Answer of `/elastane/v1/session`. */
-export interface SessionInfo {
-  pageSecret?: string;
-  principal: { kind: "local" | "admin" | "user" | "service-account"; id?: string; name: string };
-  mustChangePassword: boolean;
-  byLink: boolean;
-  expiresAt: string;
-  rights: SessionRight[];
-  versions: { server: string; interface: string };
-}
-
-export type Action = "create" | "read" | "update" | "delete";
+import { type Action, may, type Place, type SessionInfo } from "./rights";
 
 interface Session {
   /** Undefined while it is loaded, null without a login. */
@@ -44,20 +24,9 @@ export function useSession(): Session {
   return session;
 }
 
-/** True if the caller has an action on a resource in some scope. */
-export function useMay(resource: string, action: Action): boolean {
-  return may(useSession().info, resource, action);
-}
-
-/** True if one of the rights allows it. Resources are in the words of roles. */
-export function may(
-  info: SessionInfo | null | undefined,
-  resource: string,
-  action: Action,
-): boolean {
-  return (info?.rights ?? []).some(
-    ({ actions }) => Object.hasOwn(actions, resource) && actions[resource]?.includes(action),
-  );
+/** True if the caller has an action on a resource at a place, or without one in some scope. */
+export function useMay(resource: string, action: Action, place?: Place): boolean {
+  return may(useSession().info, resource, action, place);
 }
 
 export function SessionProvider({ children }: { children: React.ReactNode }): React.ReactNode {

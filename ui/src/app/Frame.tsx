@@ -2,7 +2,8 @@
 import { useCallback, useState } from "react";
 import { Link, useLocation } from "wouter";
 
-import { may, useSession } from "../api/session";
+import { may } from "../api/rights";
+import { useSession } from "../api/session";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 import { Menu } from "../kit/Menu";

@@ -9,25 +9,29 @@ import { type Choice, NumberField, Select, TextField } from "../kit/Fields";
 import { useKept } from "../kit/kept";
 import kit from "../kit/kit.module.css";
 import { Failure } from "../kit/States";
+import { useAllowed } from "../live/allowed";
 import { useAll, useSome } from "../live/client";
 
 interface Common {
   onClose: () => void;
   /** With the id of what was created. */
   onCreated: (id: string) => void;
+  /** The project in which it is to be used. */
+  projectId?: string | undefined;
 }
 
 /** Projects that are offered as a scope: a list with more is of no use to anyone. */
 const PROJECTS_MAX = 200;
 
-/** Where an asset can be used: everywhere, or in one project. */
+/** Where the caller may make an asset: for all projects, or for one. */
 function useScopes(resource: string): Choice[] {
-  const mayRead = useMay(resource, "create");
+  const everywhere = useMay(resource, "create", {});
   const server = useAll("server", "id")?.[0];
-  const projects = useSome({ kind: "project", sort: "name", to: PROJECTS_MAX });
-  if (!mayRead) return [];
+  const anyOf = useAllowed(resource, "create");
+  const projects = useSome({ kind: "project", anyOf, sort: "name", to: PROJECTS_MAX });
+  const cluster = { id: "cluster", name: `Cluster ${server?.clusterName ?? ""}` };
   return [
-    { id: "cluster", name: `Cluster ${server?.clusterName ?? ""}` },
+    ...(everywhere ? [cluster] : []),
     ...(projects?.objects ?? []).map(({ id, name }) => ({
       id: `project/${id}`,
       name: `Project ${name}`,
@@ -54,13 +58,15 @@ interface FormProps extends Common {
   children: (tried: boolean) => React.ReactNode;
 }
 
-const META = { scope: "cluster", name: "" };
+const META = { scope: "", name: "" };
 
 function AssetForm(props: FormProps): React.ReactNode {
-  const { title, action, resource, path, spec, children, onCreated } = props;
+  const { title, action, resource, path, spec, children, onCreated, projectId } = props;
   const server = useAll("server", "id")?.[0];
   const scopes = useScopes(resource);
-  const [{ scope, name }, change, forget] = useKept(`elastane-new-${resource}-meta`, META);
+  const [{ scope: kept, name }, change, forget] = useKept(`elastane-new-${resource}-meta`, META);
+  const wanted = [kept, "cluster", `project/${projectId}`];
+  const scope = wanted.find((one) => scopes.some(({ id }) => id === one)) ?? scopes[0]?.id ?? "";
   const filled = spec();
   const close = () => {
     forget();

@@ -28,7 +28,7 @@ interface Props<K extends Kind> {
   descending?: boolean;
   selected?: string | undefined;
   onOpen?: (id: string) => void;
-  onKey?: (key: string, id: string | undefined) => boolean;
+  onKey?: (key: string, object: Kinds[K] | undefined) => boolean;
   /** Actions on the rows that are picked; without them no rows are. */
   pickActions?: (picked: Picked) => React.ReactNode;
   /** Shown where there is nothing at all. */
@@ -71,6 +71,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
     change(next);
   };
   const rows = answer?.rows.map(({ object, gone }) => ({ id: idOf(object), object, gone }));
+  const objectOf = (id?: string) => rows?.find((row) => row.id === id)?.object;
   const isFiltered = list.search !== "" || list.conditions.length > 0;
   const none = isFiltered ? (
     <Empty title="Nothing matches">
@@ -164,6 +165,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
         selected={props.selected}
         onSort={(next, isDescending) => choose({ sort: next, descending: isDescending })}
         onRange={onRange}
+        onKey={(key, id) => props.onKey?.(key, objectOf(id)) === true}
         onFrozen={setFrozen}
         picking={props.pickActions && picked}
         empty={none}

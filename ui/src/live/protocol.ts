@@ -6,6 +6,8 @@ import type { Kind, Kinds } from "./rows";
 export interface ViewSpec<K extends Kind = Kind> {
   kind: K;
   conditions?: Condition[];
+  /** Conditions of which one has to hold. */
+  anyOf?: Condition[] | undefined;
   /** Words that have to occur in one of the searched fields. */
   search?: string;
   sort?: string;

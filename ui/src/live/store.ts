@@ -117,9 +117,11 @@ export class Store {
     const fields = SEARCHED[spec.kind] ?? ["name"];
     const words = (spec.search ?? "").toLowerCase().split(/\s+/u).filter(Boolean);
     const tests = (spec.conditions ?? []).map(test);
+    const alternatives = spec.anyOf?.map(test);
     const found: { id: string; key: unknown }[] = [];
     for (const [id, { object }] of this.#of(spec.kind)) {
       if (!tests.every((holds) => holds(object))) continue;
+      if (alternatives && !alternatives.some((holds) => holds(object))) continue;
       if (words.length > 0) {
         const text = fields
           .map((field) => valueAt(object, field) ?? "")

@@ -8,7 +8,7 @@ import { Button } from "../kit/Button";
 import page from "../kit/page.module.css";
 import { printGpus } from "../kit/Status";
 import { TileGroup } from "../kit/TileGroup";
-import { useAll } from "../live/client";
+import { useAll, useSome } from "../live/client";
 import type { Draft } from "./draft";
 
 interface Props {
@@ -26,8 +26,11 @@ function isForTrainings({ meta }: EnvironmentAsset | ComputeAsset): boolean {
 export function Galleries({ draft, change, tried }: Props): React.ReactNode {
   const [sheet, setSheet] = useState<"environment" | "compute">();
   const assets = useAll("asset", "meta.name") ?? [];
-  const mayEnvironment = useMay("environments", "create");
-  const mayCompute = useMay("compute-resources", "create");
+  const id = { field: "id", operator: "==" as const, value: draft.projectId ?? "" };
+  const project = useSome({ kind: "project", conditions: [id], to: 1 })?.objects[0];
+  const place = { projectId: project?.id, departmentId: project?.parentId };
+  const mayEnvironment = useMay("environments", "create", place);
+  const mayCompute = useMay("compute-resources", "create", place);
   const usable = assets.filter(
     ({ meta }) => meta.scope !== "project" || String(meta.projectId) === draft.projectId,
   );
@@ -38,7 +41,7 @@ export function Galleries({ draft, change, tried }: Props): React.ReactNode {
   const compute = usable.filter(
     (asset): asset is ComputeAsset => asset.meta.kind === "compute" && isForTrainings(asset),
   );
-  const close = () => setSheet(undefined);
+  const common = { onClose: () => setSheet(undefined), projectId: project?.id };
   return (
     <>
       <div className={page.stack}>
@@ -78,10 +81,10 @@ export function Galleries({ draft, change, tried }: Props): React.ReactNode {
         )}
       </div>
       {sheet === "environment" && (
-        <EnvironmentForm onClose={close} onCreated={(environment) => change({ environment })} />
+        <EnvironmentForm {...common} onCreated={(environment) => change({ environment })} />
       )}
       {sheet === "compute" && (
-        <ComputeForm onClose={close} onCreated={(made) => change({ compute: made })} />
+        <ComputeForm {...common} onCreated={(made) => change({ compute: made })} />
       )}
     </>
   );

@@ -14,6 +14,7 @@ import page from "../kit/page.module.css";
 import { Failure, NoRight, Skeleton } from "../kit/States";
 import { printGpus } from "../kit/Status";
 import { type Tile, TileGroup, TILES_MAX } from "../kit/TileGroup";
+import { useAllowed } from "../live/allowed";
 import { useAll, useSome } from "../live/client";
 import type { WorkloadRow } from "../live/rows";
 import { type Draft, DRAFT, EMPTY, nameProblem, toRequest } from "./draft";
@@ -67,9 +68,10 @@ function StepOne({ draft, change, onContinue }: StepProps & { onContinue: () => 
   const [, navigate] = useLocation();
   const namesake = useNamesake(draft);
   const id = { field: "id", operator: "==" as const, value: draft.projectId ?? "" };
-  const chosen = useSome({ kind: "project", conditions: [id], to: 1 })?.objects[0];
+  const anyOf = useAllowed("trainings", "create");
+  const chosen = useSome({ kind: "project", conditions: [id], anyOf, to: 1 })?.objects[0];
   const [words, setWords] = useState("");
-  const found = useSome({ kind: "project", search: words, sort: "name", to: TILES_MAX });
+  const found = useSome({ kind: "project", search: words, anyOf, sort: "name", to: TILES_MAX });
   const problem = nameProblem(draft.name, namesake?.projectName);
   const { tried, submit } = useSubmit({
     isReady: chosen !== undefined && problem === undefined,

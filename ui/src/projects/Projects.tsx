@@ -1,7 +1,8 @@
 // The page of projects: who has what quota, and the form of a new one.
 import { useMemo, useState } from "react";
 
-import { useMay } from "../api/session";
+import { may } from "../api/rights";
+import { useMay, useSession } from "../api/session";
 import type { Project } from "../api/types";
 import { Button } from "../kit/Button";
 import { LendingBar } from "../kit/LendingBar";
@@ -98,8 +99,12 @@ function useLargest(): number {
 
 export default function Projects(): React.ReactNode {
   const mayRead = useMay("project", "read");
-  const mayCreate = useMay("project", "create");
-  const departments = useAll("department", "name");
+  const { info } = useSession();
+  // A project is made in a department: a role in a project alone makes none.
+  const departments = useAll("department", "name")?.filter(({ id }) =>
+    may(info, "project", "create", { departmentId: id }),
+  );
+  const mayCreate = departments !== undefined && departments.length > 0;
   const full = useLargest();
   const columns = useMemo(() => columnsOf(full), [full]);
   const [isOpen, setOpen] = useState(false);

@@ -1,17 +1,55 @@
-// Stopping, running and deleting a workload; each shows its effect before.
+// Stopping, running and deleting a workload: who may do it, and what it does.
 import { request } from "../api/http";
+import { type Action, may, type SessionInfo } from "../api/rights";
 import { Confirm } from "../kit/Dialog";
 import { countGpus } from "../kit/Status";
 import type { WorkloadRow } from "../live/rows";
+import { isEnded } from "./columns";
 
-export type ActionName = "STOP" | "RUN" | "DELETE";
+export const ACTIONS = ["STOP", "RUN", "DELETE"] as const;
+export type ActionName = (typeof ACTIONS)[number];
 
-/** The folder of the API that a workload's actions are in. */
+interface KindOfWorkload {
+  /** The folder of the API that its actions are in. */
+  path: string;
+  /** In the words of roles. */
+  resource: string;
+  /** It runs until it is deleted. */
+  isEndless?: boolean;
+}
+
+const TRAINING: KindOfWorkload = { path: "trainings", resource: "trainings" };
+const KINDS: Partial<Record<string, KindOfWorkload>> = {
+  Training: TRAINING,
+  Distributed: { path: "distributed", resource: "trainings" },
+  Workspace: { path: "workspaces", resource: "workspaces" },
+  Inference: { path: "inferences", resource: "inferences", isEndless: true },
+};
+
+/** Actions that the state of a workload and the rights of the caller allow. */
+export function actionsOf(info: SessionInfo | null | undefined, row: WorkloadRow): ActionName[] {
+  const { departmentId, projectId, submittedBy: madeBy, type } = row;
+  const { resource, isEndless } = KINDS[type] ?? TRAINING;
+  const mayDo = (action: Action) =>
+    may(info, resource, action, { departmentId, projectId, madeBy });
+  const turn = isEnded(row) ? "RUN" : "STOP";
+  const allowed = {
+    STOP: turn === "STOP" && !isEndless && mayDo("update"),
+    RUN: turn === "RUN" && !isEndless && mayDo("update"),
+    DELETE: mayDo("delete"),
+  };
+  return ACTIONS.filter((action) => allowed[action]);
+}
+
+/** True if the caller may change workloads of some kind in some scope. */
+export function mayAct(info: SessionInfo | null | undefined): boolean {
+  return Object.values(KINDS).some(
+    (kind) => kind && (may(info, kind.resource, "update") || may(info, kind.resource, "delete")),
+  );
+}
+
 function routeOf({ type, id }: WorkloadRow): string {
-  const kind = { Workspace: "workspaces", Distributed: "distributed", Inference: "inferences" }[
-    type
-  ];
-  return `/api/v1/workloads/${kind ?? "trainings"}/${id}`;
+  return `/api/v1/workloads/${(KINDS[type] ?? TRAINING).path}/${id}`;
 }
 
 /** Does it. */

@@ -1,10 +1,14 @@
 // Stopping, running and deleting several workloads at once; shows their number and GPUs before.
+import { useState } from "react";
+
+import { useSession } from "../api/session";
+import { Button } from "../kit/Button";
 import { Confirm } from "../kit/Dialog";
 import { countGpus } from "../kit/Status";
 import { useView } from "../live/client";
+import type { Picked } from "../live/picked";
 import type { WorkloadRow } from "../live/rows";
-import { type ActionName, run } from "./Act";
-import { isEnded } from "./columns";
+import { type ActionName, ACTIONS, actionsOf, run } from "./Act";
 
 /** Requests on their way at the same time. */
 const AT_ONCE = 4;
@@ -12,10 +16,6 @@ const AT_ONCE = 4;
 const NAMED = 5;
 
 const VERBS = { STOP: "Stop", RUN: "Run", DELETE: "Delete" };
-
-function applies(action: ActionName, row: WorkloadRow): boolean {
-  return action === "DELETE" || isEnded(row) === (action === "RUN");
-}
 
 /** Acts on all of them; those that fail do not keep the others. */
 async function runAll(rows: WorkloadRow[], action: ActionName): Promise<void> {
@@ -31,18 +31,43 @@ async function runAll(rows: WorkloadRow[], action: ActionName): Promise<void> {
   throw new Error(`${failures.length} of ${rows.length} failed: ${failures[0]}`);
 }
 
-interface Props {
-  ids: ReadonlySet<string>;
-  action: ActionName;
-  onClose: () => void;
-  onDone: () => void;
+/** The actions that are allowed on some of the workloads that are picked. */
+export function ActMany({ picked }: { picked: Picked }): React.ReactNode {
+  const { info } = useSession();
+  const [chosen, setChosen] = useState<ActionName>();
+  const id = { field: "id", operator: "==" as const, value: [...picked.ids].join("|") };
+  const found = useView({ kind: "workload", conditions: [id], sort: "name" });
+  const byAction = new Map<ActionName, WorkloadRow[]>(ACTIONS.map((action) => [action, []]));
+  for (const { object } of found?.rows ?? []) {
+    for (const action of actionsOf(info, object)) byAction.get(action)?.push(object);
+  }
+  return (
+    <>
+      {ACTIONS.filter((action) => byAction.get(action)?.length).map((action) => (
+        <Button key={action} onPress={() => setChosen(action)}>
+          {action}
+        </Button>
+      ))}
+      {chosen && (
+        <ConfirmMany
+          rows={byAction.get(chosen) ?? []}
+          picked={picked}
+          action={chosen}
+          onClose={() => setChosen(undefined)}
+        />
+      )}
+    </>
+  );
 }
 
-export function ActMany({ ids, action, onClose, onDone }: Props): React.ReactNode {
-  const id = { field: "id", operator: "==" as const, value: [...ids].join("|") };
-  const found = useView({ kind: "workload", conditions: [id], sort: "name" });
-  if (!found) return null;
-  const rows = found.rows.map(({ object }) => object).filter((row) => applies(action, row));
+interface Props {
+  rows: WorkloadRow[];
+  picked: Picked;
+  action: ActionName;
+  onClose: () => void;
+}
+
+function ConfirmMany({ rows, picked, action, onClose }: Props): React.ReactNode {
   const held = rows.reduce((sum, row) => sum + row.gpusAllocated, 0);
   const names = rows.slice(0, NAMED).map(({ name }) => name);
   const more = rows.length - names.length;
@@ -51,7 +76,7 @@ export function ActMany({ ids, action, onClose, onDone }: Props): React.ReactNod
       title={`${VERBS[action]} ${rows.length} ${rows.length === 1 ? "workload" : "workloads"}`}
       action={action}
       onClose={onClose}
-      onConfirm={() => runAll(rows, action).then(onDone)}
+      onConfirm={() => runAll(rows, action).then(picked.clear)}
     >
       <p>
         {names.join(", ")}

@@ -1,13 +1,12 @@
 // The pane of a workload: its head with actions, and the tabs.
-import { useMay, useSession } from "../api/session";
+import { useSession } from "../api/session";
 import { Button } from "../kit/Button";
 import page from "../kit/page.module.css";
 import { Status } from "../kit/Status";
 import { Tabs } from "../kit/Tabs";
 import { Age } from "../kit/time";
 import type { WorkloadRow } from "../live/rows";
-import type { ActionName } from "./Act";
-import { isEnded } from "./columns";
+import { type ActionName, actionsOf } from "./Act";
 import { Details } from "./Details";
 import { Explain } from "./Explain";
 import { History } from "./History";
@@ -23,11 +22,8 @@ interface Props {
 }
 
 export function Pane({ row, gone, tab, onTab, onClose, onAct }: Props): React.ReactNode {
-  const mayUpdate = useMay("trainings", "update") && !gone;
-  const mayDelete = useMay("trainings", "delete") && !gone;
   const { info } = useSession();
-  const own =
-    !info?.rights.every(({ ownOnly }) => ownOnly) || row.submittedBy === info.principal.name;
+  const actions = gone ? [] : actionsOf(info, row);
   const waits = row.phase === "Pending" || row.lastEviction !== undefined;
   return (
     <section
@@ -38,9 +34,11 @@ export function Pane({ row, gone, tab, onTab, onClose, onAct }: Props): React.Re
       <div className={page.paneHead}>
         <div className={page.paneTitle}>
           <h2>{row.name}</h2>
-          {own && mayUpdate && !isEnded(row) && <Button onPress={() => onAct("STOP")}>STOP</Button>}
-          {own && mayUpdate && isEnded(row) && <Button onPress={() => onAct("RUN")}>RUN</Button>}
-          {own && mayDelete && <Button onPress={() => onAct("DELETE")}>DELETE</Button>}
+          {actions.map((action) => (
+            <Button key={action} onPress={() => onAct(action)}>
+              {action}
+            </Button>
+          ))}
           <Button kind="plain" aria-label="Close the pane" onPress={onClose}>
             ✕
           </Button>

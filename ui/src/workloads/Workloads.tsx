@@ -2,8 +2,7 @@
 import { useState } from "react";
 import { useLocation, useParams, useSearch } from "wouter";
 
-import { useMay } from "../api/session";
-import { Button } from "../kit/Button";
+import { useMay, useSession } from "../api/session";
 import { Menu } from "../kit/Menu";
 import page from "../kit/page.module.css";
 import { Empty, NoRight } from "../kit/States";
@@ -12,13 +11,14 @@ import { useView } from "../live/client";
 import { LiveGrid } from "../live/LiveGrid";
 import type { Picked } from "../live/picked";
 import type { WorkloadRow } from "../live/rows";
-import { Act, type ActionName } from "./Act";
+import { Act, type ActionName, actionsOf, mayAct } from "./Act";
 import { ActMany } from "./ActMany";
 import { COLUMNS } from "./columns";
 import { Pane } from "./Pane";
 
-const ACTIONS: ActionName[] = ["STOP", "RUN", "DELETE"];
 const KEYS: Record<string, ActionName> = { s: "STOP", r: "RUN", Delete: "DELETE" };
+
+const pickActions = (picked: Picked) => <ActMany picked={picked} />;
 
 export default function Workloads(): React.ReactNode {
   const { id, tab } = useParams<{ id?: string; tab?: string }>();
@@ -26,9 +26,8 @@ export default function Workloads(): React.ReactNode {
   const [, navigate] = useLocation();
   const mayRead = useMay("workloads", "read");
   const mayCreate = useMay("trainings", "create");
-  const mayChange = useMay("trainings", "update");
+  const { info } = useSession();
   const [act, setAct] = useState<{ id: string; action: ActionName }>();
-  const [actMany, setActMany] = useState<{ picked: Picked; action: ActionName }>();
   const to = (path: string) => navigate(`${path}${query && `?${query}`}`);
   if (!mayRead) return <NoRight what="workloads" />;
   const create = () => navigate("/workloads/new/training");
@@ -59,20 +58,14 @@ export default function Workloads(): React.ReactNode {
           descending
           selected={id}
           onOpen={(next) => to(`/workloads/${next}`)}
-          onKey={(key, focused) => {
+          onKey={(key, row) => {
             if (key === "Escape") to("/workloads");
             const action = KEYS[key];
-            if (action && focused && mayChange) setAct({ id: focused, action });
+            const isAllowed = row && action && actionsOf(info, row).includes(action);
+            if (isAllowed) setAct({ id: row.id, action });
             return key === "Escape" || action !== undefined;
           }}
-          {...(mayChange && {
-            pickActions: (picked) =>
-              ACTIONS.map((action) => (
-                <Button key={action} onPress={() => setActMany({ picked, action })}>
-                  {action}
-                </Button>
-              )),
-          })}
+          {...(mayAct(info) && { pickActions })}
           empty={
             <Empty title="No workloads yet">
               <p className="muted">A workload is what runs on GPUs: a training, a workspace.</p>
@@ -95,14 +88,6 @@ export default function Workloads(): React.ReactNode {
           </Chosen>
         )}
       </div>
-      {actMany && (
-        <ActMany
-          ids={actMany.picked.ids}
-          action={actMany.action}
-          onClose={() => setActMany(undefined)}
-          onDone={actMany.picked.clear}
-        />
-      )}
       {act && (
         <Chosen id={act.id}>
           {(row) => <Act row={row} action={act.action} onClose={() => setAct(undefined)} />}
