@@ -1,21 +1,13 @@
 // Faults of the session: it ends, its rights change, other sites use it, a half of it is missing.
 import { createServer } from "node:http";
 
-import { expect, goTo, logIn, type Page, rowOf, test } from "./fixture";
-
-async function logInAs(page: Page, url: string, user: string, password: string): Promise<void> {
-  await page.goto(`${url}/overview`);
-  await page.getByLabel("User").fill(user);
-  await page.getByLabel("Password").fill(password);
-  await page.getByRole("button", { name: "LOG IN" }).click();
-  await expect(page.getByRole("button", { name: `Account of ${user}` })).toBeVisible();
-}
+import { expect, goTo, logIn, logInAs, rowOf, test } from "./fixture";
 
 test("session ended while a form is filled", async ({ page, server }) => {
   const user = "forms@example.com";
   const password = await server.user(user);
   await server.give(user, "Editor");
-  await logInAs(page, server.url, user, password);
+  await logInAs(page, `${server.url}/overview`, user, password);
   await goTo(page, "Projects");
   await page.getByRole("button", { name: "+NEW PROJECT" }).click();
   const sheet = page.getByRole("dialog", { name: "New project" });
@@ -25,7 +17,7 @@ test("session ended while a form is filled", async ({ page, server }) => {
   const other = await page.context().browser()?.newContext();
   const there = await other?.newPage();
   if (!there) throw new Error("no other browser");
-  await logInAs(there, server.url, user, password);
+  await logInAs(there, `${server.url}/overview`, user, password);
   await there.getByRole("button", { name: `Account of ${user}` }).click();
   await there.getByRole("menuitem", { name: "Sign out everywhere" }).click();
   await expect(there.getByRole("heading", { name: "Log in" })).toBeVisible();
@@ -56,7 +48,7 @@ test("role given and taken while a page is open", async ({ page, server, team, w
   const user = "roles@example.com";
   const password = await server.user(user);
   await server.submit(team.id, "a1");
-  await logInAs(page, server.url, user, password);
+  await logInAs(page, `${server.url}/overview`, user, password);
   await expect(page.getByText("No role here")).toBeVisible();
   const viewer = await server.give(user, "Viewer");
   await goTo(page, "Workloads");
@@ -95,7 +87,7 @@ test("what a role does not show is left out, and the rest of the page works", as
   const user = "environments@example.com";
   const password = await server.user(user);
   await server.give(user, "Environment administrator");
-  await logInAs(page, server.url, user, password);
+  await logInAs(page, `${server.url}/overview`, user, password);
   await expect(page.getByText("No role here")).toBeVisible();
   const links = page.getByRole("navigation").getByRole("link");
   await expect(links).toHaveText(["Environments", "Nodes", "Projects"]);

@@ -1,5 +1,11 @@
 // A real server for a worker, and pages that may do nothing they should not.
-import { type BrowserContext, expect, type Page, test as base } from "@playwright/test";
+import {
+  type Browser,
+  type BrowserContext,
+  expect,
+  type Page,
+  test as base,
+} from "@playwright/test";
 
 import { Between } from "./between";
 import { Server } from "./server";
@@ -13,16 +19,31 @@ class Watch {
   shiftMax = SHIFT_MAX;
   /** Texts of console errors that a test provokes. */
   readonly expected: RegExp[] = [/Failed to load resource|net::ERR_/u];
+  readonly #contexts: BrowserContext[] = [];
+
+  /** Watches all contexts that the browser opens from now on; what is returned ends that. */
+  ofAll(browser: Browser): () => void {
+    const open = browser.newContext.bind(browser);
+    browser.newContext = async (options) => {
+      const context = await open(options);
+      await this.of(context);
+      return context;
+    };
+    return () => {
+      browser.newContext = open;
+    };
+  }
 
   async of(context: BrowserContext): Promise<void> {
+    this.#contexts.push(context);
     await context.exposeFunction("reportShift", (shift: number, what: string) => {
       if (shift > this.shiftMax) this.faults.push(`layout shift ${shift.toFixed(3)}: ${what}`);
     });
+    await context.exposeFunction("reportRefusal", (what: string) => this.#fault("policy", what));
     await context.addInitScript(observeShifts);
+    await context.addInitScript(observeRefusals);
     context.on("console", (message) => {
-      const text = message.text();
-      const isExpected = this.expected.some((one) => one.test(text));
-      if (message.type() === "error" && !isExpected) this.faults.push(`console: ${text}`);
+      if (message.type() === "error") this.#fault("console", message.text());
     });
     context.on("weberror", (error) => this.faults.push(`error: ${error.error().message}`));
     context.on("request", (request) => {
@@ -31,6 +52,24 @@ class Watch {
       if (protocol !== "data:" && !isOurs) this.faults.push(`another host: ${request.url()}`);
     });
   }
+
+  #fault(kind: string, text: string): void {
+    if (!this.expected.some((one) => one.test(text))) this.faults.push(`${kind}: ${text}`);
+  }
+
+  /** Waits for what pages reported last: it has arrived once they answer. */
+  async settle(): Promise<void> {
+    const pages = this.#contexts.flatMap((context) => context.pages());
+    await Promise.all(pages.map((page) => page.evaluate(() => 0).catch(() => 0)));
+  }
+}
+
+/** Reports what the content policy refuses. */
+function observeRefusals(): void {
+  const { reportRefusal } = globalThis as unknown as { reportRefusal: (what: string) => void };
+  document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) =>
+    reportRefusal(`${violatedDirective} ${blockedURI}`),
+  );
 }
 
 /** Reports the worst second-long run of shifts (Cumulative Layout Shift) of a page as it grows. */
@@ -66,7 +105,7 @@ interface LayoutShift extends PerformanceEntry {
 }
 
 interface Fixtures {
-  /** Each page of the test is watched. */
+  /** Each page of the test is watched, also in contexts that it opens itself. */
   watch: Watch;
   /** A page that is logged in as the local administrator. */
   app: Page;
@@ -98,12 +137,13 @@ export const test = base.extend<Fixtures, { server: Server }>({
     await server.down();
   },
   watch: [
-    async ({ context }, provide) => {
+    async ({ context, browser }, provide) => {
       const watch = new Watch();
       await watch.of(context);
+      const end = watch.ofAll(browser);
       await provide(watch);
-      // What pages reported last has arrived once they answer.
-      await Promise.all(context.pages().map((page) => page.evaluate(() => 0).catch(() => 0)));
+      await watch.settle();
+      end();
       expect(watch.faults).toEqual([]);
     },
     { auto: true },
@@ -125,6 +165,20 @@ export const test = base.extend<Fixtures, { server: Server }>({
     await server.clear(id);
   },
 });
+
+/** Logs in with a password, at the address of a page. */
+export async function logInAs(
+  page: Page,
+  url: string,
+  user: string,
+  password: string,
+): Promise<void> {
+  await page.goto(url);
+  await page.getByLabel("User").fill(user);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "LOG IN" }).click();
+  await expect(page.getByRole("button", { name: `Account of ${user}` })).toBeVisible();
+}
 
 /** Opens Overview as the local administrator, by a link, at the address of the server or of `front`. */
 export async function logIn(page: Page, server: Server, front?: Between): Promise<void> {

@@ -158,15 +158,17 @@ export class Server {
     return (await this.api<{ tempPassword: string }>("POST", "/api/v1/users", body)).tempPassword;
   }
 
-  /** Gives a user a role everywhere, by the name of the role; answers the id of the rule. */
-  async give(email: string, role: string): Promise<string> {
+  /** Gives a user a role everywhere or in a project, by the name of the role; answers the id of the rule. */
+  async give(email: string, role: string, projectId?: string): Promise<string> {
     const roles = await this.api<{ id: number; name: string }[]>(
       "GET",
       "/api/v1/authorization/roles",
     );
     const roleId = roles.find(({ name }) => name === role)?.id;
     const rule = { subjectId: email, subjectType: "user", roleId };
-    const scope = { scopeType: "cluster", scopeId: this.#cluster };
+    const scope = projectId
+      ? { scopeType: "project", scopeId: projectId }
+      : { scopeType: "cluster", scopeId: this.#cluster };
     const path = "/api/v1/authorization/access-rules";
     return String((await this.api<{ id: number }>("POST", path, { ...rule, ...scope })).id);
   }

@@ -1,0 +1,24 @@
+// The fixture itself: a page that does what no page may do is told, whoever opened it.
+import { expect, test } from "./fixture";
+
+test("a page of a context that a test opens itself is watched", async ({
+  browser,
+  server,
+  watch,
+}) => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(`${server.url}/login`);
+  await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
+  expect(watch.faults).toEqual([]);
+  await page.evaluate(async () => {
+    console.error("said aloud");
+    await fetch("http://other.invalid/").catch(() => undefined);
+    document.body.style.marginTop = "600px";
+  });
+  for (const told of [/^console: said/u, /^policy: connect-src http:..other/u, /^layout shift/u]) {
+    await expect.poll(() => watch.faults.filter((one) => told.test(one)).length).toBeGreaterThan(0);
+  }
+  watch.faults.length = 0;
+  await context.close();
+});
