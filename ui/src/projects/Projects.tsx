@@ -1,7 +1,7 @@
 // The page of projects: who has what quota, and the form of a new one.
 import { useMemo, useState } from "react";
 
-import { may } from "../api/rights";
+import { may, scopesOf } from "../api/rights";
 import { useMay, useSession } from "../api/session";
 import type { Project } from "../api/types";
 import { Button } from "../kit/Button";
@@ -100,11 +100,12 @@ function useLargest(): number {
 export default function Projects(): React.ReactNode {
   const mayRead = useMay("project", "read");
   const { info } = useSession();
-  // A project is made in a department: a role in a project alone makes none.
   const departments = useAll("department", "name")?.filter(({ id }) =>
     may(info, "project", "create", { departmentId: id }),
   );
-  const mayCreate = departments !== undefined && departments.length > 0;
+  // A project is made in a department: a role in a project alone makes none.
+  const scopes = scopesOf(info, "project", "create");
+  const mayCreate = !scopes || scopes.departments.length > 0;
   const full = useLargest();
   const columns = useMemo(() => columnsOf(full), [full]);
   const [isOpen, setOpen] = useState(false);
