@@ -60,12 +60,12 @@ export function Notices(): React.ReactNode {
     <div className={css.notices}>
       {connection.state === "waiting" && (
         <Notice action={{ name: "Try now", run: retryLive }}>
-          As of <Clock at={lostAt} />: {connection.why}
+          As of <Clock at={lostAt} isStop />: {connection.why}
         </Notice>
       )}
       {server?.outage && (
         <Notice>
-          {server.outage.message} since <Clock at={server.outage.since} />
+          {server.outage.message} since <Clock at={server.outage.since} isStop />
         </Notice>
       )}
       {server?.interface && server.interface !== import.meta.env.UI_DIGEST && (

@@ -6,8 +6,9 @@ import { may } from "../api/rights";
 import { useSession } from "../api/session";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
+import { ExactTime } from "../kit/ExactTime";
 import { Menu } from "../kit/Menu";
-import { useAll } from "../live/client";
+import { useAll, useConnection } from "../live/client";
 import { ConnectionState, Notices } from "./ConnectionState";
 import css from "./frame.module.css";
 import { KEYS, lettersAct, setLettersAct, useKeys } from "./keys";
@@ -46,6 +47,7 @@ export function Frame({ onLogIn, children }: Props): React.ReactNode {
   const showKeys = useCallback(() => setHelp(true), []);
   useKeys(showKeys);
   const { info } = useSession();
+  const isStale = useConnection().state === "waiting";
   // Pages that the user may not read are left out, and sections without a page.
   const sections = SECTIONS.map(({ name, places }) => ({
     name,
@@ -85,10 +87,11 @@ export function Frame({ onLogIn, children }: Props): React.ReactNode {
           </div>
         ))}
       </nav>
-      <main id="content" className={css.main}>
+      <main id="content" className={css.main} data-stale={isStale || undefined}>
         <Notices />
         {children}
       </main>
+      <ExactTime />
       <Keys isOpen={help} onClose={() => setHelp(false)} />
     </div>
   );

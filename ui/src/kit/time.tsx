@@ -1,4 +1,4 @@
-// Times: relative to the server's clock, exact on hover and focus.
+// Times: relative to the server's clock; the exact one is in the title, and `ExactTime` shows it on focus.
 import { useSyncExternalStore } from "react";
 
 let offset = 0;
@@ -54,6 +54,7 @@ export function printSpan(seconds: number): string {
 }
 
 const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+const ZONE = new Intl.DateTimeFormat(undefined, { timeZoneName: "long" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const SECONDS = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
@@ -63,6 +64,12 @@ export function printExact(time: string): string {
   return EXACT.format(new Date(time));
 }
 
+/** The zone of the reader, in words. */
+export function zone(): string {
+  const parts = ZONE.formatToParts(new Date());
+  return parts.find(({ type }) => type === "timeZoneName")?.value ?? "";
+}
+
 /** The time of day, and the day where it is not today. */
 export function printClock(time: string, clock = CLOCK): string {
   const at = new Date(time);
@@ -70,27 +77,47 @@ export function printClock(time: string, clock = CLOCK): string {
   return today ? clock.format(at) : `${DAY.format(at)} ${clock.format(at)}`;
 }
 
-/** How long ago it was. */
-export function Age({ of }: { of: string }): React.ReactNode {
-  const text = useSyncExternalStore(watch, () => printSpan((now - Date.parse(of)) / 1000));
+interface Stop {
+  /** A stop of Tab, where times are few: in a grid its cells are stops. */
+  isStop?: boolean | undefined;
+}
+
+interface MomentProps extends Stop {
+  at: string;
+  children: string;
+}
+
+function Moment({ at, isStop, children }: MomentProps): React.ReactNode {
   return (
-    <time dateTime={of} title={printExact(of)} className="nowrap">
-      {text}
+    // On focus the exact time is shown.
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+    <time dateTime={at} title={printExact(at)} className="nowrap" tabIndex={isStop ? 0 : undefined}>
+      {children}
     </time>
   );
 }
 
-interface ClockProps {
+/** How long ago it was. */
+export function Age({ of, isStop }: Stop & { of: string }): React.ReactNode {
+  const text = useSyncExternalStore(watch, () => printSpan((now - Date.parse(of)) / 1000));
+  return (
+    <Moment at={of} isStop={isStop}>
+      {text}
+    </Moment>
+  );
+}
+
+interface ClockProps extends Stop {
   at: string;
   /** Where much happens in a minute. */
   seconds?: boolean;
 }
 
 /** When it was, by the clock. */
-export function Clock({ at, seconds }: ClockProps): React.ReactNode {
+export function Clock({ at, seconds, isStop }: ClockProps): React.ReactNode {
   return (
-    <time dateTime={at} title={printExact(at)} className="nowrap">
+    <Moment at={at} isStop={isStop}>
       {printClock(at, seconds ? SECONDS : CLOCK)}
-    </time>
+    </Moment>
   );
 }

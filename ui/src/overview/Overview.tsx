@@ -202,7 +202,7 @@ function JustHappened({ counts }: { counts: WorkloadCounts }): React.ReactNode {
         {counts.evictions.map(({ id, name, projectName, code, message, at }) => (
           <li key={id}>
             <span className="muted">
-              <Clock at={at} />
+              <Clock at={at} isStop />
             </span>{" "}
             <span style={{ color: "var(--evicted)" }}>▲</span> <Code>{code}</Code>{" "}
             <Link href={`/workloads/${id}/explain`}>{name}</Link> of {projectName}

@@ -31,8 +31,8 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
       {said.lastEviction && (
         <div className={page.card}>
           <h3>
-            <span style={{ color: "var(--evicted)" }}>▲</span> <Clock at={said.lastEviction.at} />{" "}
-            <Code>{said.lastEviction.code}</Code>
+            <span style={{ color: "var(--evicted)" }}>▲</span>{" "}
+            <Clock at={said.lastEviction.at} isStop /> <Code>{said.lastEviction.code}</Code>
           </h3>
           <p>{said.lastEviction.message}</p>
         </div>
@@ -92,11 +92,11 @@ function Start({ estimate }: { estimate: StartEstimate }): React.ReactNode {
     <p>
       {earliest && (
         <b>
-          May start <Clock at={earliest} />
+          May start <Clock at={earliest} isStop />
           {latest && latest !== earliest && (
             <>
               {" – "}
-              <Clock at={latest} />
+              <Clock at={latest} isStop />
             </>
           )}{" "}
         </b>

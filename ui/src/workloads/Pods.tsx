@@ -2,7 +2,7 @@
 import page from "../kit/page.module.css";
 import { Skeleton } from "../kit/States";
 import { printGpus, Status } from "../kit/Status";
-import { Age } from "../kit/time";
+import { Age, Clock } from "../kit/time";
 import { useView } from "../live/client";
 import type { WorkloadRow } from "../live/rows";
 
@@ -25,7 +25,7 @@ export function Pods({ row }: { row: WorkloadRow }): React.ReactNode {
               <b>{pod.name}</b>
               <Status of={pod.state ?? pod.k8sPhase} />
               <span className="muted">
-                <Age of={pod.createdAt} />
+                <Age of={pod.createdAt} />, since <Clock at={pod.createdAt} seconds />
               </span>
             </span>
             <span className="muted">
