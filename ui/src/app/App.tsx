@@ -7,7 +7,7 @@ import { pageSecret } from "../api/http";
 import { useSession } from "../api/session";
 import { Boundary } from "../kit/Boundary";
 import { Dialog } from "../kit/Dialog";
-import { Empty, Failure, Waiting } from "../kit/States";
+import { Failure, NoPage, Waiting } from "../kit/States";
 import { onAccessChanged, startLive, useConnection } from "../live/client";
 import { ChangePassword, Login } from "../login/Login";
 import { Frame } from "./Frame";
@@ -64,11 +64,7 @@ function Pages(): React.ReactNode {
             <Route path="/projects/:name?" component={Projects} />
             <Route path="/nodes/:name?" component={Nodes} />
             <Route path="/assets/:kind" component={Assets} />
-            <Route>
-              <Empty title="There is no page at this address">
-                <p className="muted">The menu at the left shows what there is.</p>
-              </Empty>
-            </Route>
+            <Route component={NoPage} />
           </Switch>
         </Suspense>
       </Boundary>

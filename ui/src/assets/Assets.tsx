@@ -8,7 +8,7 @@ import { ComputeForm, EnvironmentForm } from "../asset-forms/AssetForm";
 import { Button } from "../kit/Button";
 import type { Column } from "../kit/grid/columns";
 import page from "../kit/page.module.css";
-import { Empty, NoRight } from "../kit/States";
+import { Empty, NoPage, NoRight } from "../kit/States";
 import { printGpus } from "../kit/Status";
 import { Age } from "../kit/time";
 import { LiveGrid } from "../live/LiveGrid";
@@ -145,7 +145,7 @@ export default function Assets(): React.ReactNode {
   const mayCreate = useMay(kind, "create");
   const [isOpen, setOpen] = useState(false);
   const [made, setMade] = useState<string>();
-  if (!found) return <Empty title="There is no page at this address">{null}</Empty>;
+  if (!found) return <NoPage />;
   const { title, action, columns, about, Form } = found;
   if (!mayRead) return <NoRight what={title.toLowerCase()} />;
   return (

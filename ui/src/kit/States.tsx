@@ -1,4 +1,4 @@
-// States of a view: failed, empty, loading, without a right.
+// States of a view: failed, empty, nothing matches, gone, loading, without a right.
 import { useEffect, useState } from "react";
 
 import { Button } from "./Button";
@@ -29,6 +29,39 @@ export function Empty(props: { title: string; children: React.ReactNode }): Reac
       <h2>{props.title}</h2>
       {props.children}
     </div>
+  );
+}
+
+/** A list with entries of which the filters leave none. */
+export function NothingMatches(props: {
+  clear: string;
+  onClear: () => void;
+  children?: React.ReactNode;
+}): React.ReactNode {
+  return (
+    <Empty title="Nothing matches">
+      {props.children}
+      <Button onPress={props.onClear}>{props.clear}</Button>
+    </Empty>
+  );
+}
+
+/** What an address leads to is not there, or not for this user. */
+export function Gone(props: { what: string; children?: React.ReactNode }): React.ReactNode {
+  return (
+    <Empty title={`There is no ${props.what}`}>
+      <p className="muted">It was deleted, or your roles do not allow you to see it.</p>
+      {props.children}
+    </Empty>
+  );
+}
+
+/** There is no page at the address. */
+export function NoPage(): React.ReactNode {
+  return (
+    <Empty title="There is no page at this address">
+      <p className="muted">The menu at the left shows what there is.</p>
+    </Empty>
   );
 }
 

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { Input, Label, Radio, RadioGroup, SearchField, Text } from "react-aria-components";
 
 import css from "./kit.module.css";
+import { NothingMatches } from "./States";
 
 export interface Tile {
   id: string;
@@ -22,6 +23,8 @@ interface Props {
   value: string | null;
   onChange: (id: string) => void;
   problem?: string | undefined;
+  /** Shown where there are no tiles at all. */
+  empty?: React.ReactNode;
 }
 
 export function TileGroup(props: Props): React.ReactNode {
@@ -65,6 +68,12 @@ export function TileGroup(props: Props): React.ReactNode {
           </Radio>
         ))}
       </div>
+      {tiles.length === 0 &&
+        (search.words === "" ? (
+          props.empty
+        ) : (
+          <NothingMatches clear="Clear the search" onClear={() => search.onChange("")} />
+        ))}
       {problem && (
         <Text slot="errorMessage" className={css.problem ?? ""}>
           {problem}

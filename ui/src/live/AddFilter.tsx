@@ -13,6 +13,7 @@ import {
 import { Button } from "../kit/Button";
 import kit from "../kit/kit.module.css";
 import { Menu } from "../kit/Menu";
+import { NothingMatches } from "../kit/States";
 import { useSome } from "./client";
 import { type Condition, valueAt } from "./conditions";
 import type { Kind } from "./rows";
@@ -77,6 +78,7 @@ function AddName({ of, name, onAdd }: NameProps): React.ReactNode {
               of={of}
               name={name}
               words={words}
+              onClear={() => setWords("")}
               onAdd={(value) => {
                 change(false);
                 onAdd(value);
@@ -90,9 +92,12 @@ function AddName({ of, name, onAdd }: NameProps): React.ReactNode {
 }
 
 /** The values that match; the worker searches them. */
-function Names(props: NameProps & { words: string }): React.ReactNode {
-  const { of, name, words, onAdd } = props;
+function Names(props: NameProps & { words: string; onClear: () => void }): React.ReactNode {
+  const { of, name, words, onAdd, onClear } = props;
   const found = useSome({ kind: of.kind, search: words, sort: of.field, to: VALUES_MAX });
+  if (found?.total === 0 && words) {
+    return <NothingMatches clear="Clear the search" onClear={onClear} />;
+  }
   const values = found?.objects.map((object) => String(valueAt(object, of.field))) ?? [];
   const more = (found?.total ?? 0) - values.length;
   return (
@@ -102,7 +107,7 @@ function Names(props: NameProps & { words: string }): React.ReactNode {
         className={kit.list ?? ""}
         items={values.map((value) => ({ id: value }))}
         onAction={(key) => onAdd(String(key))}
-        renderEmptyState={() => <p className={`muted ${kit.more}`}>Nothing matches</p>}
+        renderEmptyState={() => found && <p className={`muted ${kit.more}`}>There is none yet</p>}
       >
         {({ id }) => (
           <ListBoxItem className={kit.item ?? ""} textValue={id}>

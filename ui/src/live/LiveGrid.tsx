@@ -6,7 +6,7 @@ import { Button } from "../kit/Button";
 import type { Column } from "../kit/grid/columns";
 import { Grid } from "../kit/grid/Grid";
 import { Menu } from "../kit/Menu";
-import { Empty } from "../kit/States";
+import { NothingMatches } from "../kit/States";
 import { useList } from "./address";
 import { idOf, useView } from "./client";
 import { type Condition, printCondition } from "./conditions";
@@ -74,15 +74,17 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
   const objectOf = (id?: string) => rows?.find((row) => row.id === id)?.object;
   const isFiltered = list.search !== "" || list.conditions.length > 0;
   const none = isFiltered ? (
-    <Empty title="Nothing matches">
+    <NothingMatches
+      clear="Remove all filters"
+      onClear={() => choose({ search: "", conditions: [] })}
+    >
       <p className="muted">
         {answer?.all} {props.label.toLowerCase()} are there, and none has{" "}
         {[list.search && `“${shorten(list.search)}”`, ...list.conditions.map(printCondition)]
           .filter(Boolean)
           .join(" and ")}
       </p>
-      <Button onPress={() => choose({ search: "", conditions: [] })}>Remove all filters</Button>
-    </Empty>
+    </NothingMatches>
   ) : (
     empty
   );

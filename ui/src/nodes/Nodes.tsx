@@ -6,7 +6,7 @@ import type { Gpu, Node } from "../api/types";
 import { GpuBox } from "../kit/GpuBox";
 import bars from "../kit/bars.module.css";
 import page from "../kit/page.module.css";
-import { Empty, NoRight, Skeleton } from "../kit/States";
+import { Empty, Gone, NoRight, Skeleton } from "../kit/States";
 import { countGpus, printGpus, projectColor, Status } from "../kit/Status";
 import { useAll } from "../live/client";
 
@@ -35,6 +35,9 @@ export default function Nodes(): React.ReactNode {
           <Empty title="No nodes">
             <p className="muted">The server found no machine with GPUs, and simulates none.</p>
           </Empty>
+        )}
+        {marked && nodes && !nodes.some(({ name }) => name === marked) && (
+          <Gone what={`node ${marked}`} />
         )}
         <ul className={page.nodes}>
           {nodes?.map((node) => (

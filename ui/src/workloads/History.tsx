@@ -1,39 +1,56 @@
 // Events of a workload, newest first.
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
 
 import { get } from "../api/http";
-import type { EventsPage } from "../api/types";
+import type { Event2, EventsPage } from "../api/types";
 import page from "../kit/page.module.css";
 import { Failure, Skeleton } from "../kit/States";
 import { Code } from "../kit/Status";
-import { Clock } from "../kit/time";
+import { Clock, zone } from "../kit/time";
 import type { WorkloadRow } from "../live/rows";
 
 const CODE = /^[A-Z]\d{3}$/u;
 
-export function History({ row }: { row: WorkloadRow }): React.ReactNode {
-  const asked = useQuery({
-    queryKey: ["events", row.id, row.phase, row.phaseUpdatedAt, row.podsRunning, row.why],
-    queryFn: () => get<EventsPage>(`/api/v1/workloads/${row.id}/events?limit=200&sortOrder=desc`),
+/** The events of a workload, also of a deleted one, asked again when the moment is another. */
+export function useEvents(id: string, ...moment: unknown[]): UseQueryResult<EventsPage> {
+  return useQuery({
+    queryKey: ["events", id, ...moment],
+    queryFn: () => get<EventsPage>(`/api/v1/workloads/${id}/events?limit=200&sortOrder=desc`),
     placeholderData: keepPreviousData,
   });
+}
+
+export function History({ row, gone }: { row: WorkloadRow; gone: boolean }): React.ReactNode {
+  const { id, phase, phaseUpdatedAt, podsRunning, why } = row;
+  const asked = useEvents(id, phase, phaseUpdatedAt, podsRunning, why, gone);
   if (asked.error) return <Failure error={asked.error} onRetry={() => void asked.refetch()} />;
   if (!asked.data) return <Skeleton rows={6} height={30} />;
+  return <Events of={asked.data.events} />;
+}
+
+/** Events with their exact times: none of the many has to be a stop of Tab. */
+export function Events({ of }: { of: Event2[] }): React.ReactNode {
+  if (of.length === 0) return <p className="muted">No events of it are kept.</p>;
   return (
-    <ul className={page.lines}>
-      {asked.data.events.map(({ id, createdAt, type, reason, message, involvedObject }) => (
-        <li key={id} style={{ fontSize: 13 }}>
-          <span className={page.row}>
-            <span className="muted">
-              <Clock at={createdAt} seconds />
+    <div className={page.stack}>
+      <p className="muted">Times are in {zone()}.</p>
+      <ul className={page.lines}>
+        {of.map(({ id, createdAt, type, reason, message, involvedObject }) => (
+          <li key={id} style={{ fontSize: 13 }}>
+            <span className={page.row}>
+              <span className="muted">
+                <Clock at={createdAt} seconds />
+              </span>
+              {CODE.test(reason) ? <Code>{reason}</Code> : <b>{reason}</b>}
+              {type === "Warning" && <span style={{ color: "var(--evicted)" }}>▲ warning</span>}
+              {involvedObject.kind === "Pod" && (
+                <span className="muted">{involvedObject.name}</span>
+              )}
             </span>
-            {CODE.test(reason) ? <Code>{reason}</Code> : <b>{reason}</b>}
-            {type === "Warning" && <span style={{ color: "var(--evicted)" }}>▲ warning</span>}
-            {involvedObject.kind === "Pod" && <span className="muted">{involvedObject.name}</span>}
-          </span>
-          <span>{message}</span>
-        </li>
-      ))}
-    </ul>
+            <span>{message}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }

@@ -2,6 +2,7 @@
 import { useSession } from "../api/session";
 import { Button } from "../kit/Button";
 import page from "../kit/page.module.css";
+import { Gone } from "../kit/States";
 import { Status } from "../kit/Status";
 import { Tabs } from "../kit/Tabs";
 import { Age } from "../kit/time";
@@ -9,7 +10,7 @@ import type { WorkloadRow } from "../live/rows";
 import { type ActionName, actionsOf } from "./Act";
 import { Details } from "./Details";
 import { Explain } from "./Explain";
-import { History } from "./History";
+import { Events, History, useEvents } from "./History";
 import { Pods } from "./Pods";
 
 interface Props {
@@ -24,6 +25,14 @@ interface Props {
 export function Pane({ row, gone, tab, onTab, onClose, onAct }: Props): React.ReactNode {
   const { info } = useSession();
   const actions = gone ? [] : actionsOf(info, row);
+  const explain = { id: "explain", name: "Explain", content: <Explain row={row} /> };
+  const events = {
+    id: "events",
+    name: "Event history",
+    content: <History row={row} gone={gone} />,
+  };
+  const pods = { id: "pods", name: "Pods", content: <Pods row={row} /> };
+  const details = { id: "details", name: "Details", content: <Details row={row} /> };
   const waits = row.phase === "Pending" || row.lastEviction !== undefined;
   return (
     <section
@@ -48,7 +57,7 @@ export function Pane({ row, gone, tab, onTab, onClose, onAct }: Props): React.Re
             <b>was deleted</b>
           ) : (
             <Status of={row.phase}>
-              <Age of={row.phaseUpdatedAt} />
+              <Age of={row.phaseUpdatedAt} isStop />
             </Status>
           )}
           <span className="muted">
@@ -58,15 +67,31 @@ export function Pane({ row, gone, tab, onTab, onClose, onAct }: Props): React.Re
       </div>
       <Tabs
         label={`About ${row.name}`}
-        value={tab ?? (waits ? "explain" : "events")}
+        value={gone ? "events" : (tab ?? (waits ? "explain" : "events"))}
         onChange={onTab}
-        tabs={[
-          { id: "explain", name: "Explain", content: <Explain row={row} /> },
-          { id: "events", name: "Event history", content: <History row={row} /> },
-          { id: "pods", name: "Pods", content: <Pods row={row} /> },
-          { id: "details", name: "Details", content: <Details row={row} /> },
-        ]}
+        // Of a deleted workload the server has the events alone.
+        tabs={gone ? [events] : [explain, events, pods, details]}
       />
+    </section>
+  );
+}
+
+/** Instead of the pane of a workload that is not there: its events, where they are kept. */
+export function NoPane({ id, onClose }: { id: string; onClose: () => void }): React.ReactNode {
+  const past = useEvents(id).data?.events ?? [];
+  const name = past.find(({ involvedObject: of }) => of.kind === "Workload")?.involvedObject.name;
+  return (
+    <section
+      className={page.pane}
+      aria-label={`Workload ${name ?? "not found"}`}
+      onKeyDown={(event) => event.key === "Escape" && onClose()}
+    >
+      <div className={page.scroll}>
+        <Gone what={name ? `workload ${name} any more` : "workload with this id"}>
+          <Button onPress={onClose}>CLOSE</Button>
+        </Gone>
+        {past.length > 0 && <Events of={past} />}
+      </div>
     </section>
   );
 }

@@ -14,7 +14,7 @@ import type { WorkloadRow } from "../live/rows";
 import { Act, type ActionName, actionsOf, mayAct } from "./Act";
 import { ActMany } from "./ActMany";
 import { COLUMNS } from "./columns";
-import { Pane } from "./Pane";
+import { NoPane, Pane } from "./Pane";
 
 const KEYS: Record<string, ActionName> = { s: "STOP", r: "RUN", Delete: "DELETE" };
 
@@ -74,7 +74,11 @@ export default function Workloads(): React.ReactNode {
           }
         />
         {id && (
-          <Chosen id={id}>
+          <Chosen
+            id={id}
+            waiting={<div className={page.pane} />}
+            none={<NoPane id={id} onClose={() => to("/workloads")} />}
+          >
             {(row, gone) => (
               <Pane
                 row={row}
@@ -100,10 +104,14 @@ export default function Workloads(): React.ReactNode {
 interface ChosenProps {
   id: string;
   children: (row: WorkloadRow, gone: boolean) => React.ReactNode;
+  /** Shown until it is known: keeps the place. */
+  waiting?: React.ReactNode;
+  /** Shown if there was none all the time. */
+  none?: React.ReactNode;
 }
 
 /** The live row of one workload; the last one that was seen after it is gone. */
-function Chosen({ id, children }: ChosenProps): React.ReactNode {
+function Chosen({ id, children, waiting, none }: ChosenProps): React.ReactNode {
   const answer = useView({
     kind: "workload",
     conditions: [{ field: "id", operator: "==", value: id }],
@@ -113,12 +121,5 @@ function Chosen({ id, children }: ChosenProps): React.ReactNode {
   if (row && row !== last) setLast(row);
   const shown = row ?? (last?.id === id ? last : undefined);
   if (shown) return children(shown, row === undefined);
-  if (!answer) return null;
-  return (
-    <div className={page.pane}>
-      <Empty title="There is no workload with this id">
-        <p className="muted">It was deleted, or your roles do not allow you to see it.</p>
-      </Empty>
-    </div>
-  );
+  return answer ? none : waiting;
 }

@@ -1,0 +1,108 @@
+// States of views: stale, gone, nothing matches, empty; and exact times for who has no pointer.
+import { expect, goTo, logIn, rowOf, test } from "./fixture";
+
+test("connection lost: what is kept is marked, until it is live again", async ({
+  page,
+  server,
+  between,
+  team,
+}) => {
+  await server.submit(team.id, "a1");
+  await logIn(page, server, between);
+  await goTo(page, "Workloads");
+  await expect(rowOf(page, "a1")).toContainText("Running");
+  const main = page.getByRole("main");
+  await expect(main).not.toHaveAttribute("data-stale");
+  const color = () => rowOf(page, "a1").evaluate((row) => getComputedStyle(row).color);
+  const before = await color();
+  const end = between.refuse(/\/changes/u, 503, "gone");
+  between.cut();
+  await expect(page.getByText(/^As of/u)).toBeVisible();
+  await expect(main).toHaveAttribute("data-stale");
+  await expect(rowOf(page, "a1")).toBeVisible();
+  expect(await color()).not.toBe(before);
+  end();
+  await page.getByRole("button", { name: "Try now" }).click();
+  await expect(main).not.toHaveAttribute("data-stale");
+  expect(await color()).toBe(before);
+});
+
+test("a workload deleted while its pane is open: its history stays, and no tab fails", async ({
+  app: page,
+  server,
+  team,
+}) => {
+  const id = await server.submit(team.id, "a1");
+  await goTo(page, "Workloads");
+  await rowOf(page, "a1").click();
+  const pane = page.getByRole("region", { name: "Workload a1" });
+  await pane.getByRole("tab", { name: "Explain" }).click();
+  await server.remove(id);
+  await expect(pane).toContainText("was deleted");
+  await expect(pane.getByRole("tab")).toHaveText(["Event history"]);
+  await expect(pane).toContainText("asked for its deletion");
+  await expect(pane.getByRole("alert")).toHaveCount(0);
+  // The address is a link that others open later.
+  await page.reload();
+  const later = page.getByRole("region", { name: "Workload a1" });
+  await expect(later).toContainText("There is no workload a1 any more");
+  await expect(later).toContainText("asked for its deletion");
+  await later.getByRole("button", { name: "CLOSE" }).click();
+  await expect(later).toBeHidden();
+  await expect(page).toHaveURL(/\/workloads$/u);
+});
+
+test("a link to a workload and to a node that never were", async ({ app: page }) => {
+  await page.goto(new URL("/workloads/none", page.url()).href);
+  await expect(page.getByText("There is no workload with this id")).toBeVisible();
+  await page.goto(new URL("/nodes/node-99", page.url()).href);
+  await expect(page.getByText("There is no node node-99")).toBeVisible();
+  await expect(page.getByRole("heading", { name: "node-1" })).toBeVisible();
+});
+
+test("nothing matches: a button clears the filters, in lists, filters and tiles", async ({
+  app: page,
+  team,
+}) => {
+  await goTo(page, "Projects");
+  await page.getByRole("searchbox").fill("nothing has this name");
+  await expect(page.getByText("Nothing matches")).toBeVisible();
+  await page.getByRole("button", { name: "Remove all filters" }).click();
+  await expect(rowOf(page, team.name)).toBeVisible();
+  await goTo(page, "Workloads");
+  await page.getByRole("button", { name: "Filter by Project" }).click();
+  const filter = page.getByRole("dialog", { name: "Filter by Project" });
+  await filter.getByRole("searchbox").fill("nothing has this name");
+  await filter.getByRole("button", { name: "Clear the search" }).click();
+  await expect(filter.getByRole("option", { name: team.name, exact: true })).toBeVisible();
+});
+
+test("exact times: on focus in a grid and in the pane, with the zone, and no stop of Tab for each", async ({
+  app: page,
+  server,
+  team,
+}) => {
+  await server.submit(team.id, "a1");
+  await page.goto(new URL(`/workloads?q=${team.name}`, page.url()).href);
+  await rowOf(page, "a1").getByRole("rowheader").focus();
+  const tip = page.getByRole("tooltip");
+  await expect(tip).toBeHidden();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  await expect(tip).toHaveText(/20\d\d.*:\d\d.* (GMT|UTC)/u);
+  await expect(page.locator(":focus")).toHaveAccessibleDescription(/20\d\d/u);
+  await page.keyboard.press("Escape");
+  await expect(tip).toBeHidden();
+  await expect(page.getByRole("grid").locator("time[tabindex]")).toHaveCount(0);
+
+  await page.keyboard.press("Enter");
+  const pane = page.getByRole("region", { name: "Workload a1" });
+  await pane.locator("time").first().focus();
+  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.press("Tab");
+  await expect(pane.locator("time").first()).toBeFocused();
+  await expect(tip).toHaveText(/20\d\d/u);
+  await pane.getByRole("tab", { name: "Event history" }).click();
+  await expect(pane).toContainText(/Times are in .+\./u);
+  await expect(pane.getByRole("tabpanel").locator("time[tabindex]")).toHaveCount(0);
+});
