@@ -139,6 +139,24 @@ export class Server {
     return made.meta.id;
   }
 
+  /** Creates a template of trainings, for the whole cluster or a project, and answers its id. */
+  async template(name: string, spec: object, projectId?: string): Promise<string> {
+    const path = "/api/v1/workload-templates/trainings";
+    const body = { meta: { name, ...this.#scope(projectId) }, spec };
+    return (await this.api<{ meta: Created }>("POST", path, body)).meta.id;
+  }
+
+  /** Deletes a template, as another user would. */
+  async deleteTemplate(id: string): Promise<void> {
+    await this.api("DELETE", `/api/v1/workload-templates/trainings/${id}`);
+  }
+
+  #scope(projectId: string | undefined): object {
+    return projectId
+      ? { scopeType: "project", scopeId: projectId }
+      : { scopeType: "cluster", scopeId: this.#cluster };
+  }
+
   /** Deletes the compute resources of a new installation. */
   async deleteSamples(): Promise<void> {
     const path = "/api/v1/asset/compute";
@@ -166,11 +184,10 @@ export class Server {
     );
     const roleId = roles.find(({ name }) => name === role)?.id;
     const rule = { subjectId: email, subjectType: "user", roleId };
-    const scope = projectId
-      ? { scopeType: "project", scopeId: projectId }
-      : { scopeType: "cluster", scopeId: this.#cluster };
     const path = "/api/v1/authorization/access-rules";
-    return String((await this.api<{ id: number }>("POST", path, { ...rule, ...scope })).id);
+    return String(
+      (await this.api<{ id: number }>("POST", path, { ...rule, ...this.#scope(projectId) })).id,
+    );
   }
 
   /** Stops it; what runs goes on. */

@@ -36,8 +36,11 @@ function has({ actions }: SessionRight, resource: string, action: Action): boole
   return Object.hasOwn(actions, resource) && actions[resource]?.includes(action) === true;
 }
 
-/** True if the scope of a right contains the place. */
-function covers({ scopeType, scopeId }: SessionRight, place: Place): boolean {
+/** A part of the organization. */
+export type Scope = Pick<SessionRight, "scopeType" | "scopeId">;
+
+/** True if the place is in the scope. */
+export function contains({ scopeType, scopeId }: Scope, place: Place): boolean {
   switch (scopeType) {
     case "tenant":
     case "cluster":
@@ -58,7 +61,7 @@ export function may(caller: Caller, resource: string, action: Action, place?: Pl
   return (caller?.rights ?? []).some(
     (right) =>
       has(right, resource, action) &&
-      (!place || (covers(right, place) && (isOwn || !right.ownOnly))),
+      (!place || (contains(right, place) && (isOwn || !right.ownOnly))),
   );
 }
 

@@ -8,8 +8,10 @@ import css from "./kit.module.css";
 export function Failure(props: {
   error: Error;
   onRetry?: (() => void) | undefined;
+  /** What is pressed, if it is not to try again. */
+  retry?: string;
 }): React.ReactNode {
-  const { error, onRetry } = props;
+  const { error, onRetry, retry = "Try again" } = props;
   const requestId = "requestId" in error ? (error.requestId as string | null) : null;
   return (
     <div className={css.failure} role="alert">
@@ -17,7 +19,7 @@ export function Failure(props: {
         {error.message}
         {requestId && <span className="muted"> · request {requestId}</span>}
       </p>
-      {onRetry && <Button onPress={onRetry}>Try again</Button>}
+      {onRetry && <Button onPress={onRetry}>{retry}</Button>}
     </div>
   );
 }

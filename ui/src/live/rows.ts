@@ -1,4 +1,5 @@
 // Rows of the change stream with `shape=row`: what grids show of an object.
+import type { Scope } from "../api/rights";
 import type {
   ComputeAsset,
   EnvironmentAsset,
@@ -85,6 +86,19 @@ export interface DepartmentRow {
   status: { quotaStatus: QuotaStatus; nodePoolQuotaStatuses: NodePoolQuota[] };
 }
 
+/** A template: what is shown of it here. */
+export interface TemplateRow {
+  meta: { id: string; name: string; description?: string; workloadType: string } & Scope;
+  spec: {
+    image?: string;
+    command?: string;
+    args?: string;
+    compute?: ComputeAsset["spec"];
+    assets?: { environment?: string; compute?: string };
+    [field: string]: unknown;
+  };
+}
+
 /** Type of the objects of each kind in the stream. */
 export interface Kinds {
   workload: WorkloadRow;
@@ -96,6 +110,7 @@ export interface Kinds {
   gpu: Gpu;
   "node-pool": { id: string; name: string };
   asset: EnvironmentAsset | ComputeAsset;
+  template: TemplateRow;
   server: ServerRow;
 }
 

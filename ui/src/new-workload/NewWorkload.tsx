@@ -2,7 +2,6 @@
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 
-import { post } from "../api/http";
 import { useMay } from "../api/session";
 import { useSubmit } from "../api/submit";
 import type { Project } from "../api/types";
@@ -11,18 +10,23 @@ import { TextField } from "../kit/Fields";
 import { useKept } from "../kit/kept";
 import kit from "../kit/kit.module.css";
 import page from "../kit/page.module.css";
-import { Failure, NoRight, Skeleton } from "../kit/States";
+import { NoRight, Skeleton } from "../kit/States";
 import { printGpus } from "../kit/Status";
 import { type Tile, TileGroup, TILES_MAX } from "../kit/TileGroup";
 import { useAllowed } from "../live/allowed";
-import { useAll, useSome } from "../live/client";
-import type { WorkloadRow } from "../live/rows";
-import { type Draft, DRAFT, EMPTY, nameProblem, toRequest } from "./draft";
-import { Galleries } from "./Galleries";
+import { useSome } from "../live/client";
+import type { TemplateRow } from "../live/rows";
+import { usePlace, useTemplates } from "./choices";
+import { DRAFT, EMPTY, GONE, nameProblem, type StepProps } from "./draft";
+import { useNamesake } from "./namesake";
+import { StepTwo } from "./StepTwo";
+import { withTemplate } from "./template";
 
-const TEMPLATES: Tile[] = [
-  { id: "scratch", name: "Start from scratch", detail: "Choose environment and resources" },
-];
+const SCRATCH: Tile = {
+  id: "scratch",
+  name: "Start from scratch",
+  detail: "Choose environment and resources",
+};
 
 export default function NewWorkload(): React.ReactNode {
   const mayCreate = useMay("trainings", "create");
@@ -46,40 +50,24 @@ export default function NewWorkload(): React.ReactNode {
   );
 }
 
-interface StepProps {
-  draft: Draft;
-  change: (next: Partial<Draft>) => void;
-}
-
-/** The living workload of the project that has the name, if there is one. */
-function useNamesake({ projectId, name }: Draft): WorkloadRow | undefined {
-  const found = useSome({
-    kind: "workload",
-    conditions: [
-      { field: "projectId", operator: "==", value: projectId ?? "" },
-      { field: "name", operator: "==", value: name },
-    ],
-    to: 1,
-  });
-  return name === "" ? undefined : found?.objects[0];
-}
-
 function StepOne({ draft, change, onContinue }: StepProps & { onContinue: () => void }) {
   const [, navigate] = useLocation();
   const namesake = useNamesake(draft);
   const id = { field: "id", operator: "==" as const, value: draft.projectId ?? "" };
   const anyOf = useAllowed("trainings", "create");
   const chosen = useSome({ kind: "project", conditions: [id], anyOf, to: 1 })?.objects[0];
+  const templates = useTemplates(draft, usePlace(draft));
   const [words, setWords] = useState("");
   const found = useSome({ kind: "project", search: words, anyOf, sort: "name", to: TILES_MAX });
   const problem = nameProblem(draft.name, namesake?.projectName);
   const { tried, submit } = useSubmit({
-    isReady: chosen !== undefined && problem === undefined,
+    isReady: chosen !== undefined && problem === undefined && templates?.isGone === false,
     send: () => Promise.resolve(),
     onSent: onContinue,
   });
   // With its tiles or not at all: what is below them is not to move.
-  if (!found) return <Skeleton rows={5} height={48} />;
+  if (!found || !templates) return <Skeleton rows={5} height={48} />;
+  const { all, isGone } = templates;
   return (
     <form className={page.form} onSubmit={submit}>
       <ProjectTiles
@@ -91,7 +79,16 @@ function StepOne({ draft, change, onContinue }: StepProps & { onContinue: () => 
         onChange={(projectId) => change({ projectId })}
         problem={tried && !chosen ? "choose a project" : undefined}
       />
-      <TileGroup label="Template" tiles={TEMPLATES} value="scratch" onChange={() => undefined} />
+      <TileGroup
+        label="Template"
+        tiles={[SCRATCH, ...all.map(templateTile)]}
+        value={isGone ? null : (draft.template?.id ?? SCRATCH.id)}
+        onChange={(tile) => {
+          const next = all.find(({ meta }) => meta.id === tile);
+          change(withTemplate(draft, templates.chosen, next));
+        }}
+        problem={isGone ? `template ${draft.template?.name} ${GONE}; choose again` : undefined}
+      />
       <TextField
         label="Training name"
         help="unique in the project"
@@ -115,6 +112,10 @@ function StepOne({ draft, change, onContinue }: StepProps & { onContinue: () => 
       </div>
     </form>
   );
+}
+
+function templateTile({ meta, spec }: TemplateRow): Tile {
+  return { id: meta.id, name: meta.name, detail: meta.description ?? spec.image ?? "" };
 }
 
 interface ProjectTilesProps {
@@ -145,57 +146,12 @@ function ProjectTiles(props: ProjectTilesProps) {
       value={value}
       onChange={onChange}
       problem={problem}
-    />
-  );
-}
-
-function StepTwo({ draft, change, onBack }: StepProps & { onBack: () => void }) {
-  const [, navigate] = useLocation();
-  const server = useAll("server", "id")?.[0];
-  const namesake = useNamesake(draft);
-  const { tried, pending, error, submit } = useSubmit({
-    isReady: draft.environment !== null && draft.compute !== null,
-    send: () => {
-      const body = toRequest(draft, server?.clusterId);
-      return post<{ workloadId: string }>("/api/v1/workloads/trainings", body);
-    },
-    onSent: ({ workloadId }) => {
-      // The project stays for the next one.
-      change({ ...EMPTY, projectId: draft.projectId });
-      navigate(`/workloads/${workloadId}`);
-    },
-  });
-  return (
-    <form className={page.form} onSubmit={submit}>
-      <Galleries draft={draft} change={change} tried={tried} />
-      <TextField
-        label="Command"
-        help="left out: that of the image"
-        value={draft.command}
-        onChange={(command) => change({ command })}
-        problem={error?.fields["spec.command"]}
-      />
-      <TextField
-        label="Arguments"
-        value={draft.arguments}
-        onChange={(args) => change({ arguments: args })}
-        problem={error?.fields["spec.args"]}
-      />
-      {error && <Failure error={error} />}
-      {error && namesake && (
-        // A workload of another user, or of this form, if only the response was lost.
-        <p role="status">
-          There is a workload {namesake.name} in {namesake.projectName} now.{" "}
-          <Link href={`/workloads/${namesake.id}`}>Open it</Link>, or go back and choose another
-          name.
+      empty={
+        <p className="muted">
+          There is no project in which you may create trainings.{" "}
+          <Link href="/projects">Projects</Link>
         </p>
-      )}
-      <div className={kit.actions} style={{ justifyContent: "flex-start" }}>
-        <Button type="submit" kind="main" isPending={pending}>
-          CREATE TRAINING
-        </Button>
-        <Button onPress={onBack}>BACK</Button>
-      </div>
-    </form>
+      }
+    />
   );
 }

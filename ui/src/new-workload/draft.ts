@@ -2,6 +2,8 @@
 
 export interface Draft {
   projectId: string | null;
+  /** With its name, which is told when it is gone. */
+  template: { id: string; name: string } | null;
   name: string;
   environment: string | null;
   compute: string | null;
@@ -9,11 +11,24 @@ export interface Draft {
   arguments: string;
 }
 
+/** What a step shows, and how it changes it. */
+export interface StepProps {
+  draft: Draft;
+  change: (next: Partial<Draft>) => void;
+}
+
+/** Said of a template that is chosen no more. */
+export const GONE = "was deleted, or is not for this project";
+
+/** The choice in a gallery that leaves environment or compute resource to the template. */
+export const AS_IN_TEMPLATE = "as-in-the-template";
+
 /** The key under which it is kept. */
 export const DRAFT = "elastane-new-training";
 
 export const EMPTY: Draft = {
   projectId: null,
+  template: null,
   name: "",
   environment: null,
   compute: null,
@@ -21,18 +36,24 @@ export const EMPTY: Draft = {
   arguments: "",
 };
 
+/** The asset that the request names; none where the template's is taken. */
+function named(asset: string | null): string | null | undefined {
+  return asset === AS_IN_TEMPLATE ? undefined : asset;
+}
+
 /** The body of the creation. */
 export function toRequest(draft: Draft, clusterId: string | undefined): object {
-  const { projectId, name, environment, compute, command } = draft;
+  const { projectId, name, template, environment, compute, command } = draft;
   const args = draft.arguments;
   return {
     name,
     projectId,
     clusterId,
+    ...(template && { templateId: template.id }),
     spec: {
       ...(command.trim() && { command: command.trim() }),
       ...(args.trim() && { args: args.trim() }),
-      assets: { environment, compute },
+      assets: { environment: named(environment), compute: named(compute) },
     },
   };
 }
