@@ -90,8 +90,8 @@ export function Frame({ onLogIn, children }: Props): React.ReactNode {
       <main id="content" className={css.main} data-stale={isStale || undefined}>
         <Notices />
         {children}
+        <ExactTime />
       </main>
-      <ExactTime />
       <Keys isOpen={help} onClose={() => setHelp(false)} />
     </div>
   );

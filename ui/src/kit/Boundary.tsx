@@ -35,7 +35,10 @@ export class Boundary extends Component<Props, State> {
     const { error } = this.state;
     if (!error) return this.props.children;
     return (
-      <Empty title={isMissingFile(error) ? "A file of this page is missing" : "This page failed"}>
+      <Empty
+        isPage
+        title={isMissingFile(error) ? "A file of this page is missing" : "This page failed"}
+      >
         <p className="muted" role="alert">
           {isMissingFile(error)
             ? "The server was not reached, or has another version of the page now. What you typed is kept."

@@ -24,11 +24,18 @@ export function Failure(props: {
   );
 }
 
-/** An empty page: its purpose, and the first step. */
-export function Empty(props: { title: string; children: React.ReactNode }): React.ReactNode {
+interface EmptyProps {
+  title: string;
+  /** It is the whole page: its title is that of the page. */
+  isPage?: boolean;
+  children: React.ReactNode;
+}
+
+/** An empty page or part of one: its purpose, and the first step. */
+export function Empty(props: EmptyProps): React.ReactNode {
   return (
     <div className={css.empty}>
-      <h2>{props.title}</h2>
+      {props.isPage ? <h1>{props.title}</h1> : <h2>{props.title}</h2>}
       {props.children}
     </div>
   );
@@ -61,7 +68,7 @@ export function Gone(props: { what: string; children?: React.ReactNode }): React
 /** There is no page at the address. */
 export function NoPage(): React.ReactNode {
   return (
-    <Empty title="There is no page at this address">
+    <Empty isPage title="There is no page at this address">
       <p className="muted">The menu at the left shows what there is.</p>
     </Empty>
   );
@@ -70,7 +77,7 @@ export function NoPage(): React.ReactNode {
 /** The first role that is missing. */
 export function NoRight({ what }: { what: string }): React.ReactNode {
   return (
-    <Empty title="No role here">
+    <Empty isPage title="No role here">
       <p className="muted">
         Your roles do not allow you to see {what}. An administrator gives one with{" "}
         <code>elastane access-rule create</code>.
@@ -91,7 +98,13 @@ function useLater(ms: number): boolean {
 
 /** The whole page, until it is known who is logged in. */
 export function Waiting(): React.ReactNode {
-  return useLater(700) && <Empty title="Waiting for the server">{null}</Empty>;
+  return (
+    useLater(700) && (
+      <Empty isPage title="Waiting for the server">
+        {null}
+      </Empty>
+    )
+  );
 }
 
 /** Grey rows in the final geometry; nothing at all for the first 150 ms. */
