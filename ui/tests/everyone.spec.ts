@@ -1,25 +1,8 @@
 // For everyone: keyboard, screen readers, zoom, contrast, motion, direction, with 200 workloads.
 import { AxeBuilder } from "./axe";
-import { expect, goTo, logIn, type Page, rowOf, test } from "./fixture";
-import { Server } from "./server";
+import { expect, goTo, logIn, MANY, type Page, rowOf, test } from "./fixture";
 
-const MANY = 200;
-let crowd: Server;
-
-test.describe.configure({ mode: "default" });
-
-test.beforeAll(async () => {
-  crowd = await Server.start();
-  const team = await crowd.project("team-a");
-  await crowd.project("team-b");
-  await crowd.asset("environment", "quickstart", { image: "runai.jfrog.io/demo/quickstart" });
-  const names = Array.from({ length: MANY }, (_, n) => `w${String(n).padStart(3, "0")}`);
-  await Promise.all(names.map((name) => crowd.submit(team, name)));
-});
-
-test.afterAll(() => crowd.down());
-
-test.beforeEach(({ page }) => logIn(page, crowd));
+test.beforeEach(({ page, crowd }) => logIn(page, crowd));
 
 const PAGES = ["Overview", "Workloads", "Environments", "Compute resources", "Nodes", "Projects"];
 
@@ -56,7 +39,7 @@ const KEYS: [name: string, keys: string[], from: string, to: string][] = [
   ["Down Arrow: from the header to the first row", ["ArrowDown"], "1 1", "2 1"],
 ];
 
-test("the keyboard table of the ARIA grid, row by row", async ({ page }) => {
+test("the keyboard table of the ARIA grid, row by row", async ({ page, crowd }) => {
   await page.goto(`${crowd.url}/workloads?sort=name`);
   await expect(rowOf(page, "w000")).toBeVisible();
   const grid = page.getByRole("grid");
@@ -137,71 +120,6 @@ test("the keyboard table of the ARIA grid, row by row", async ({ page }) => {
   });
 });
 
-for (const colorScheme of ["light", "dark"] as const) {
-  test(`no violation on any page, ${colorScheme}`, async ({ page }) => {
-    await page.emulateMedia({ colorScheme });
-    for (const name of PAGES) {
-      await goTo(page, name);
-      if (name === "Workloads") await expect(page.getByRole("rowheader").first()).toBeVisible();
-      expect([name, await violations(page)]).toEqual([name, []]);
-    }
-  });
-
-  test(`no violation in any tab, ${colorScheme}`, async ({ page }) => {
-    await page.emulateMedia({ colorScheme });
-    await page.goto(`${crowd.url}/workloads?q=w199`);
-    await rowOf(page, "w199").click();
-    const pane = page.getByRole("region", { name: "Workload w199" });
-    for (const tab of ["Explain", "Event history", "Pods", "Details"]) {
-      await pane.getByRole("tab", { name: tab }).click();
-      await expect(pane.getByRole("tabpanel")).not.toBeEmpty();
-      expect([tab, await violations(page)]).toEqual([tab, []]);
-    }
-  });
-
-  test(`no violation in any dialog or menu, ${colorScheme}`, async ({ page }) => {
-    await page.emulateMedia({ colorScheme });
-    const check = async (what: string) => {
-      expect([what, await violations(page)]).toEqual([what, []]);
-      await page.keyboard.press("Escape");
-    };
-    for (const [at, button] of [
-      ["Projects", "+NEW PROJECT"],
-      ["Environments", "+NEW ENVIRONMENT"],
-      ["Compute resources", "+NEW COMPUTE RESOURCE"],
-    ] as const) {
-      await goTo(page, at);
-      await page.getByRole("button", { name: button }).click();
-      const sheet = page.getByRole("dialog");
-      await expect(sheet).toBeVisible();
-      // With every problem told.
-      await sheet.getByRole("button", { name: /^CREATE/u }).click();
-      await expect(sheet.locator("[aria-invalid=true]").first()).toBeVisible();
-      await check(button);
-    }
-    for (const item of ["Keys", "About"]) {
-      await page.getByRole("button", { name: /^Account of/u }).click();
-      expect(await violations(page)).toEqual([]);
-      await page.getByRole("menuitem", { name: item }).click();
-      await expect(page.getByRole("dialog", { name: item })).toBeVisible();
-      await check(item);
-    }
-    await page.goto(`${crowd.url}/workloads/new/training`);
-    await page.getByRole("button", { name: "CONTINUE" }).click();
-    await check("the first step of a training");
-    await page.goto(`${crowd.url}/workloads`);
-    await page.getByRole("button", { name: "Filter by Status" }).click();
-    await expect(page.getByRole("menu")).toBeVisible();
-    await check("a filter");
-    await page.getByRole("button", { name: "Filter by Project" }).click();
-    await expect(page.getByRole("option", { name: "team-a" })).toBeVisible();
-    await check("a filter with a search");
-    await page.getByRole("searchbox").fill("nothing has this name");
-    await expect(page.getByText("Nothing matches")).toBeVisible();
-    await check("a list of which nothing matches");
-  });
-}
-
 async function sideways(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 }
@@ -246,7 +164,7 @@ for (const [name, size] of [
   });
 }
 
-test("forced-colors: states, bars and what is chosen stay apart", async ({ page }) => {
+test("forced-colors: states, bars and what is chosen stay apart", async ({ page, crowd }) => {
   await page.emulateMedia({ forcedColors: "active" });
   await goTo(page, "Nodes");
   const gpu = page.getByRole("button", { name: /^GPU 0/u }).first();
@@ -275,7 +193,7 @@ test("reduced motion: nothing moves by itself", async ({ page }) => {
   }
 });
 
-test("right to left: the same page, mirrored", async ({ page }) => {
+test("right to left: the same page, mirrored", async ({ page, crowd }) => {
   await page.addInitScript(() => {
     addEventListener("DOMContentLoaded", () => (document.documentElement.dir = "rtl"));
   });
@@ -297,7 +215,7 @@ test("right to left: the same page, mirrored", async ({ page }) => {
   }
 });
 
-test("true counts for a screen reader", async ({ page }) => {
+test("true counts for a screen reader", async ({ page, crowd }) => {
   await page.goto(`${crowd.url}/workloads?f=phase==Running`);
   const grid = page.getByRole("grid", { name: "Workloads" });
   await expect(grid).toHaveAttribute("aria-rowcount", "5");

@@ -117,10 +117,39 @@ interface Fixtures {
   team: { name: string; id: string };
 }
 
+/** Workloads of the crowd. */
+export const MANY = 200;
+
+interface Servers {
+  /** One for all tests of a worker: they have projects of their own. */
+  server: Server;
+  /** A server with many workloads, w000 to w199, which tests read and do not change. */
+  crowd: Server;
+}
+
 let teams = 0;
 
-export const test = base.extend<Fixtures, { server: Server }>({
-  // One for all tests of a worker: they have projects of their own.
+export const test = base.extend<Fixtures, Servers>({
+  crowd: [
+    // oxlint-disable-next-line no-empty-pattern
+    async ({}, provide) => {
+      const crowd = await Server.start();
+      const team = await crowd.project("team-a");
+      await crowd.project("team-b");
+      const image = "runai.jfrog.io/demo/quickstart";
+      await crowd.asset("environment", "quickstart", { image });
+      await crowd.template("sleeper", {
+        image,
+        command: "sleep",
+        labels: [{ name: "team", value: "a" }],
+      });
+      const names = Array.from({ length: MANY }, (_, n) => `w${String(n).padStart(3, "0")}`);
+      await Promise.all(names.map((name) => crowd.submit(team, name)));
+      await provide(crowd);
+      await crowd.down();
+    },
+    { scope: "worker" },
+  ],
   server: [
     // oxlint-disable-next-line no-empty-pattern
     async ({}, provide) => {

@@ -1,0 +1,168 @@
+// No violation of axe on any page, tab, dialog or state, light and dark, with 200 workloads.
+import { AxeBuilder } from "./axe";
+import { Between } from "./between";
+import { expect, logIn, logInAs, rowOf, test } from "./fixture";
+import { at, type At, DIALOGS, heading, OTHERS, PAGES, press, TABS, type View } from "./views";
+
+/** Opens one view after the other, and looks at each. */
+async function check(views: View[], where: At): Promise<void> {
+  for (const [name, open] of views) {
+    await test.step(name, async () => {
+      await open(where);
+      expect([name, await new AxeBuilder(where.page).violations()]).toEqual([name, []]);
+    });
+  }
+}
+
+/** Every page in a state that all of them share. */
+const everyPage = (state: string, shown: string | RegExp): View[] =>
+  PAGES.map(([name, path]) => [`${name}, ${state}`, at(path, shown)]);
+
+const GROUPS: [name: string, views: View[]][] = [
+  ["page", [...PAGES.map(([name, path, shown]): View => [name, at(path, shown)]), ...OTHERS]],
+  ["tab", TABS],
+  ["dialog or menu", DIALOGS],
+];
+
+for (const colorScheme of ["light", "dark"] as const) {
+  test.describe(colorScheme, () => {
+    test.use({ colorScheme });
+
+    for (const [name, views] of GROUPS) {
+      test(`no violation on any ${name}, ${colorScheme}`, async ({ page, crowd }) => {
+        await logIn(page, crowd);
+        await check(views, { page, url: crowd.url });
+      });
+    }
+
+    test(`no violation before one is logged in, and without a role, ${colorScheme}`, async ({
+      page,
+      crowd,
+    }) => {
+      const url = crowd.url;
+      await check([["the login", at("/overview", "Log in")]], { page, url });
+      const user = `nobody-${colorScheme}@example.com`;
+      await logInAs(page, `${url}/overview`, user, await crowd.user(user));
+      await check(everyPage("no right", "No role here"), { page, url });
+    });
+
+    test(`no violation while loading, ${colorScheme}`, async ({ page, crowd }) => {
+      const between = await Between.open(crowd);
+      const release = Promise.withResolvers<boolean>();
+      between.rule(async ({ url }) => url?.includes("/v1/changes") === true && release.promise);
+      await page.goto(await crowd.link(between.url));
+      await heading(page, "Overview");
+      await check(
+        PAGES.map(([name, path]): View => [
+          `${name}, loading`,
+          async () => {
+            await page.goto(between.url + path);
+            await heading(page, name);
+          },
+        ]),
+        { page, url: between.url },
+      );
+      release.resolve(false);
+      between.close();
+    });
+
+    test(`no violation where there is nothing, ${colorScheme}`, async ({ page, crowd }) => {
+      const between = await Between.open(crowd);
+      const kept = new Set(["server", "department", "node-pool"]);
+      between.rewrite = (frame) =>
+        frame.type !== "changed" || kept.has(frame.kind ?? "") ? [frame] : [];
+      await logIn(page, crowd, between);
+      const where = { page, url: between.url };
+      await check(
+        [
+          ["Overview, empty", at("/overview", "There is no project yet")],
+          ...PAGES.slice(1).map(([name, path]): View => [`${name}, empty`, at(path, /^No /u)]),
+          ["a new training, empty", at("/workloads/new/training", "There is no project in which")],
+        ],
+        where,
+      );
+      between.close();
+    });
+
+    test(`no violation where nothing matches, ${colorScheme}`, async ({ page, crowd }) => {
+      await logIn(page, crowd);
+      const lists = PAGES.filter(([name]) => name !== "Overview" && name !== "Nodes");
+      await check(
+        [
+          ...lists.map(([name, path]): View => [
+            `${name}, nothing matches`,
+            at(`${path.split("?")[0]}?q=nothing-has-this-name`, "Nothing matches"),
+          ]),
+          [
+            "a filter, nothing matches",
+            async ({ url }) => {
+              await page.goto(`${url}/workloads`);
+              await press(page, "Filter by Project");
+              await page.getByRole("dialog").getByRole("searchbox").fill("nothing-has-this-name");
+              await expect(page.getByText("Nothing matches")).toBeVisible();
+            },
+          ],
+        ],
+        { page, url: crowd.url },
+      );
+    });
+
+    test(`no violation where a tab failed, or its workload is gone, ${colorScheme}`, async ({
+      page,
+      crowd,
+    }) => {
+      const between = await Between.open(crowd);
+      await logIn(page, crowd, between);
+      const where = { page, url: between.url };
+      const end = between.refuse(/\/v1\/workloads\/[^?]/u, 500, "the server has a fault");
+      const pane = page.getByRole("region", { name: "Workload w199" });
+      await check(
+        ["Explain", "Event history", "Details"].map((tab): View => [
+          `${tab}, failed`,
+          async ({ url }) => {
+            await page.goto(`${url}/workloads?q=w199`);
+            await rowOf(page, "w199").click();
+            await pane.getByRole("tab", { name: tab }).click();
+            await expect(pane.getByRole("button", { name: "Try again" }).first()).toBeVisible();
+          },
+        ]),
+        where,
+      );
+      end();
+      const id = page.url().split("/workloads/")[1]?.split(/[/?]/u)[0] ?? "";
+      between.send({ type: "deleted", kind: "workload", id });
+      await check([["the pane, gone", () => expect(pane).toContainText("was deleted")]], where);
+      between.close();
+    });
+
+    test(`no violation without a connection, and after the session, ${colorScheme}`, async ({
+      page,
+      crowd,
+    }) => {
+      const between = await Between.open(crowd);
+      await logIn(page, crowd, between);
+      await page.getByRole("link", { name: "Workloads", exact: true }).click();
+      await expect(page.getByRole("rowheader").first()).toBeVisible();
+      const end = between.refuse(/\/changes/u, 503, "gone");
+      between.cut();
+      await expect(page.getByText(/^As of/u)).toBeVisible();
+      const go = (name: string) => async () => {
+        await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
+        await heading(page, name);
+      };
+      const where = { page, url: between.url };
+      await check(
+        PAGES.map(([name]): View => [`${name}, stale`, go(name)]),
+        where,
+      );
+      between.refuse(/\/changes/u, 401, "log in");
+      end();
+      await page.getByRole("button", { name: "Try now" }).click();
+      await check(
+        [["log in again", () => expect(page.getByRole("dialog")).toContainText("Log in again")]],
+        where,
+      );
+      between.close();
+    });
+  });
+}
