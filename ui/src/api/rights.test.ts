@@ -1,3 +1,4 @@
+// Tests of rights: which scope covers which place, and what is one's own.
 import { describe, expect, test } from "vitest";
 
 import { may, scopesOf, type SessionInfo, type SessionRight } from "./rights";

@@ -1,3 +1,4 @@
+// Tests of templates: what they fill in, what stays of what was typed, and what a request names.
 import { describe, expect, test } from "vitest";
 
 import type { TemplateRow } from "../live/rows";

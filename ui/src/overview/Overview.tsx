@@ -135,7 +135,7 @@ function WhoHasWhat({ projects, total }: ShownProjects): React.ReactNode {
       <h2>Who has what</h2>
       {projects.length === 0 && (
         <p className="muted">
-          There is no project yet. <Link href="/projects">Create one</Link>
+          There is no project yet. See <Link href="/projects">Projects</Link>.
         </p>
       )}
       <div className={page.lend}>
