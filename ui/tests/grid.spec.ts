@@ -48,10 +48,31 @@ test("columns are chosen, ordered and made wider, and the address says which", a
   await expect(status).toBeVisible();
   expect((await headers(page)).slice(0, 3)).toEqual(["Workload", "Why", "Status"]);
   expect((await status.boundingBox())?.width).toBe(wide);
+  // The browser keeps them for an address that names none.
+  await goTo(page, "Overview");
+  await goTo(page, "Workloads");
+  await expect(page).toHaveURL(/\/workloads$/u);
+  await expect(status).toBeVisible();
+  expect((await headers(page)).slice(0, 3)).toEqual(["Workload", "Why", "Status"]);
   await page.getByRole("button", { name: "Columns" }).click();
   expect(await new AxeBuilder(page).violations()).toEqual([]);
   await page.getByRole("menuitem", { name: "As at first" }).click();
   await expect(page.getByRole("columnheader", { name: "Pods" })).toBeVisible();
+  await page.goto(new URL("/workloads", page.url()).href);
+  await expect(page.getByRole("columnheader", { name: "Pods" })).toBeVisible();
+});
+
+test("columns of the original that are hidden at first", async ({ app: page, server, team }) => {
+  await server.submit(team.id, "a1");
+  const ids = "department,architecture,gpusRequested,gpusAllocated,createdAt";
+  await page.goto(new URL(`/workloads?q=${team.name}&cols=${ids}`, page.url()).href);
+  await expect(rowOf(page, "a1").getByRole("gridcell")).toHaveText([
+    "default",
+    "Standard",
+    "1",
+    "1",
+    /^\d+:\d\d:\d\d/u,
+  ]);
 });
 
 test("a view is saved under a name, opened and deleted", async ({ app: page }) => {

@@ -61,10 +61,15 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
     chosen: props.selected,
   });
   const picked = usePicked(answer?.view);
-  const { columns, ids, resize } = useColumns(props.label, props.columns, list.columns);
+  const { columns, ids, keep, resize } = useColumns(props.label, props.columns, list.columns);
   const onRange = useCallback((from: number, to: number) => {
     setRange((was) => (was.from === from && was.to === to ? was : { from, to }));
   }, []);
+  // In the address for others, and in the browser for the next time.
+  const chooseColumns = (next: string[] | undefined) => {
+    keep(next);
+    change({ columns: next });
+  };
   // A choice of the user is shown at once: it ends the frozen order.
   const choose = (next: Parameters<typeof change>[0]) => {
     setFrozen(false);
@@ -138,13 +143,13 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
               id,
               name,
               isChosen: ids.includes(id),
-              run: () => change({ columns: toggled(ids, id) }),
+              run: () => chooseColumns(toggled(ids, id)),
             })),
             {
               id: "-",
               name: "As at first",
               isFirst: true,
-              run: () => change({ columns: undefined }),
+              run: () => chooseColumns(undefined),
             },
           ]}
         />
@@ -157,7 +162,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
         {...props}
         columns={columns}
         onResize={resize}
-        onMove={({ id }, places) => change({ columns: moveColumn(ids, id, places) })}
+        onMove={({ id }, places) => chooseColumns(moveColumn(ids, id, places))}
         rows={rows}
         from={answer?.from ?? 0}
         total={answer?.total ?? 0}

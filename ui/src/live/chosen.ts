@@ -31,17 +31,20 @@ export interface ChosenColumns<T> {
   columns: Column<T>[];
   /** Changes the order, by the ids. */
   ids: string[];
+  /** Keeps other ones, by their ids; the usual ones without. */
+  keep: (ids: string[] | undefined) => void;
   resize: (column: Column<T>, pixels: number) => void;
 }
 
-/** The columns that are chosen, with the widths that this browser keeps for the list. */
+/** The columns of the address, or else those that this browser keeps for the list, with their widths. */
 export function useColumns<T>(
   label: string,
   all: Column<T>[],
   chosen: string[] | undefined,
 ): ChosenColumns<T> {
   const [widths, setWidths] = useStored<Record<string, number>>(`elastane-widths-${label}`, {});
-  const key = chosen?.join(",");
+  const [kept, setKept] = useStored<string[] | null>(`elastane-columns-${label}`, null);
+  const key = (chosen ?? kept)?.join(",");
   const columns = useMemo(
     () =>
       pickColumns(all, key?.split(",") ?? usual(all)).map((column) => {
@@ -58,5 +61,6 @@ export function useColumns<T>(
     const width = Math.max(WIDTH_MIN, Math.min(WIDTH_MAX, drawn + pixels));
     setWidths({ ...widths, [column.id]: width });
   };
-  return { columns, ids: columns.map(({ id }) => id), resize };
+  const keep = (next: string[] | undefined) => setKept(next ?? null);
+  return { columns, ids: columns.map(({ id }) => id), keep, resize };
 }

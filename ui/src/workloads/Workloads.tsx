@@ -1,5 +1,5 @@
 // The page of workloads: the grid, and the pane of the chosen one.
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useLocation, useParams, useSearch } from "wouter";
 
 import { useMay, useSession } from "../api/session";
@@ -7,13 +7,13 @@ import { Menu } from "../kit/Menu";
 import page from "../kit/page.module.css";
 import { Empty, NoRight } from "../kit/States";
 import { PHASES } from "../kit/Status";
-import { useView } from "../live/client";
+import { useAll, useView } from "../live/client";
 import { LiveGrid } from "../live/LiveGrid";
 import type { Picked } from "../live/picked";
 import type { WorkloadRow } from "../live/rows";
 import { Act, type ActionName, actionsOf, mayAct } from "./Act";
 import { ActMany } from "./ActMany";
-import { COLUMNS } from "./columns";
+import { columnsOf } from "./columns";
 import { NoPane, Pane } from "./Pane";
 
 const KEYS: Record<string, ActionName> = { s: "STOP", r: "RUN", Delete: "DELETE" };
@@ -27,6 +27,10 @@ export default function Workloads(): React.ReactNode {
   const mayRead = useMay("workloads", "read");
   const mayCreate = useMay("trainings", "create");
   const { info } = useSession();
+  const departments = useAll("department", "name") ?? [];
+  // As a text: the columns stay the same while only the use of departments changes.
+  const names = JSON.stringify(departments.map((one) => [one.id, one.name]));
+  const columns = useMemo(() => columnsOf(JSON.parse(names) as [string, string][]), [names]);
   const [act, setAct] = useState<{ id: string; action: ActionName }>();
   const to = (path: string) => navigate(`${path}${query && `?${query}`}`);
   if (!mayRead) return <NoRight what="workloads" />;
@@ -49,7 +53,7 @@ export default function Workloads(): React.ReactNode {
         <LiveGrid
           kind="workload"
           label="Workloads"
-          columns={COLUMNS}
+          columns={columns}
           filters={[
             { field: "phase", name: "Status", values: PHASES },
             { field: "projectName", name: "Project", of: { kind: "project", field: "name" } },

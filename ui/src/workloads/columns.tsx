@@ -1,7 +1,7 @@
 // Columns of the grid of workloads.
 import type { Column } from "../kit/grid/columns";
 import { Code, printGpus, Status } from "../kit/Status";
-import { Age } from "../kit/time";
+import { Age, Clock } from "../kit/time";
 import type { WorkloadRow } from "../live/rows";
 
 const ENDED = new Set(["Completed", "Failed", "Stopped"]);
@@ -30,7 +30,7 @@ export function Why({ of: row }: { of: WorkloadRow }): React.ReactNode {
   );
 }
 
-export const COLUMNS: Column<WorkloadRow>[] = [
+const COLUMNS: Column<WorkloadRow>[] = [
   {
     id: "name",
     name: "Workload",
@@ -146,6 +146,43 @@ export const COLUMNS: Column<WorkloadRow>[] = [
     cell: (row) => (row.preemptible ? "yes" : "no"),
   },
   {
+    id: "architecture",
+    name: "Architecture",
+    width: 110,
+    rank: 9,
+    isExtra: true,
+    cell: ({ type }) => (type === "Distributed" ? "Distributed" : "Standard"),
+  },
+  {
+    id: "gpusRequested",
+    name: "GPU request",
+    width: 104,
+    rank: 9,
+    isExtra: true,
+    isNumber: true,
+    sort: "gpusRequested",
+    cell: (row) => printGpus(row.gpusRequested),
+  },
+  {
+    id: "gpusAllocated",
+    name: "GPU allocation",
+    width: 116,
+    rank: 9,
+    isExtra: true,
+    isNumber: true,
+    sort: "gpusAllocated",
+    cell: (row) => printGpus(row.gpusAllocated),
+  },
+  {
+    id: "createdAt",
+    name: "Creation time",
+    width: 130,
+    rank: 9,
+    isExtra: true,
+    sort: "createdAt",
+    cell: ({ createdAt }) => <Clock at={createdAt} seconds />,
+  },
+  {
     id: "completedAt",
     name: "Completed",
     width: 110,
@@ -155,6 +192,20 @@ export const COLUMNS: Column<WorkloadRow>[] = [
     cell: ({ completedAt }) => completedAt && <Age of={completedAt} />,
   },
 ];
+
+/** The columns, with the names of departments, which rows have by id. */
+export function columnsOf(departments: [id: string, name: string][]): Column<WorkloadRow>[] {
+  const names = new Map(departments);
+  const department: Column<WorkloadRow> = {
+    id: "department",
+    name: "Department",
+    width: 120,
+    rank: 9,
+    isExtra: true,
+    cell: ({ departmentId }) => names.get(departmentId),
+  };
+  return [...COLUMNS, department];
+}
 
 /** True if it ended, and can be run again. */
 export function isEnded(row: WorkloadRow): boolean {
