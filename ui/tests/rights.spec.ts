@@ -44,7 +44,9 @@ test("a role in one project: nothing of another is offered", async ({ page, serv
   for (const button of buttons) await expect(button).toHaveCount(0);
   await rowOf(page, "in-a").click({ modifiers: ["Control"] });
   await bar.getByRole("button", { name: "DELETE" }).click();
-  await expect(page.getByRole("alertdialog", { name: "Delete 1 workload" })).toContainText("in-a");
+  const ask = page.getByRole("alertdialog", { name: "Delete 1 workload" });
+  await expect(ask).toContainText("in-a");
+  await expect(ask).toContainText("Left as before: 1 other");
   await page.keyboard.press("Escape");
 
   // A project is made in a department, an environment in the project of the role.

@@ -71,6 +71,7 @@ function ConfirmMany({ rows, picked, action, onClose }: Props): React.ReactNode 
   const held = rows.reduce((sum, row) => sum + row.gpusAllocated, 0);
   const names = rows.slice(0, NAMED).map(({ name }) => name);
   const more = rows.length - names.length;
+  const others = picked.ids.size - rows.length;
   return (
     <Confirm
       title={`${VERBS[action]} ${rows.length} ${rows.length === 1 ? "workload" : "workloads"}`}
@@ -82,6 +83,12 @@ function ConfirmMany({ rows, picked, action, onClose }: Props): React.ReactNode 
         {names.join(", ")}
         {more > 0 && ` and ${more} more`}
       </p>
+      {others > 0 && (
+        <p>
+          Left as before: {others} {others === 1 ? "other" : "others"} to which it does not apply,
+          or where your roles do not allow it.
+        </p>
+      )}
       <p className="muted">
         {held > 0 && `They hold ${countGpus(held)}. `}
         {action === "STOP" && "What they did since their last checkpoints is lost."}
