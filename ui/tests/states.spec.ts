@@ -27,6 +27,21 @@ test("connection lost: what is kept is marked, until it is live again", async ({
   expect(await color()).toBe(before);
 });
 
+test("no connection from the start: said without a time, as nothing is kept", async ({
+  page,
+  server,
+  between,
+}) => {
+  const end = between.refuse(/\/changes/u, 503, "gone");
+  await page.goto(await server.link(between.url));
+  await expect(page.getByText("the server answers 503")).toBeVisible();
+  await expect(page.getByText(/As of/u)).toBeHidden();
+  await expect(page.getByRole("navigation")).toBeVisible();
+  end();
+  await page.getByRole("button", { name: "Try now" }).click();
+  await expect(page.getByText("Ready nodes")).toBeVisible();
+});
+
 test("a workload deleted while its pane is open: its history stays, and no tab fails", async ({
   app: page,
   server,

@@ -54,13 +54,19 @@ function useSlow(value: string): string {
 export function Notices(): React.ReactNode {
   const connection = useConnection();
   const server = useAll("server", "id")?.[0];
-  const lostAt = useAtServer(connectionLostAt());
+  const lostAt = connectionLostAt();
+  const asOf = useAtServer(lostAt);
   return (
     // Over the page: the text under it does not move when the connection comes and goes.
     <div className={css.notices}>
       {connection.state === "waiting" && (
         <Notice action={{ name: "Try now", run: retryLive }}>
-          As of <Clock at={lostAt} isStop />: {connection.why}
+          {lostAt > 0 && (
+            <>
+              As of <Clock at={asOf} isStop />:{" "}
+            </>
+          )}
+          {connection.why}
         </Notice>
       )}
       {server?.outage && (

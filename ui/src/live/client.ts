@@ -22,6 +22,8 @@ type Receiver = (message: FromWorker) => void;
 let port: Port | undefined;
 let lastView = 0;
 let connection: Connection = { state: "connecting" };
+/** The page was live once: what it shows is as of then. */
+let wasLive = false;
 /** By the browser's clock, when the connection was lost. */
 let lostAt = 0;
 let accessChanged: () => void = () => undefined;
@@ -34,8 +36,11 @@ const watchers = new Set<() => void>();
 function receive(event: MessageEvent<FromWorker>): void {
   const message = event.data;
   if (message.type === "connection") {
-    if (message.connection.state === "live") lostAt = 0;
-    else if (message.connection.state === "waiting") lostAt ||= Date.now();
+    const { state } = message.connection;
+    if (state === "live") {
+      wasLive = true;
+      lostAt = 0;
+    } else if (state === "waiting" && wasLive) lostAt ||= Date.now();
     connection = message.connection;
     for (const watcher of watchers) watcher();
   } else if (message.type === "access") {
@@ -107,7 +112,7 @@ export function onAccessChanged(then: () => void): void {
   accessChanged = then;
 }
 
-/** When the connection was lost, by the browser's clock; 0 while there is one. */
+/** When the connection was lost, by the browser's clock; 0 while there is one, or none was. */
 export function connectionLostAt(): number {
   return lostAt;
 }
