@@ -234,6 +234,10 @@ test("10,000 projects", async ({ page, server, between, team }) => {
   const tiles = page.getByRole("radiogroup", { name: "Project" }).getByRole("radio");
   await expect(tiles).toHaveCount(24);
   const search = page.getByRole("searchbox", { name: "Search Project" });
+  await search.pressSequentially("nothing-has-this-name");
+  await expect(page.getByText("Nothing matches")).toBeVisible();
+  await page.getByRole("button", { name: "Clear the search" }).click();
+  await expect(tiles).toHaveCount(24);
   await search.pressSequentially(team.name);
   await expect(tiles).toHaveCount(1);
   await page.getByRole("radio", { name: team.name }).check({ force: true });

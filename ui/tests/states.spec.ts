@@ -75,7 +75,7 @@ test("a link to a workload and to a node that never were", async ({ app: page })
   await expect(page.getByRole("heading", { name: "node-1" })).toBeVisible();
 });
 
-test("nothing matches: a button clears the filters, in lists, filters and tiles", async ({
+test("nothing matches: a button clears the filters of a list, and the search of a filter", async ({
   app: page,
   team,
 }) => {

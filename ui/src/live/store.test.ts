@@ -1,6 +1,7 @@
 // Tests of views: filtered, sorted, cut, frozen; reasons in rows; counts.
 import { expect, test } from "vitest";
 
+import type { Condition } from "./conditions";
 import type { WorkloadRow } from "./rows";
 import { compare, Store } from "./store";
 
@@ -29,6 +30,21 @@ test("a view is filtered, searched, sorted and cut", () => {
   const running = [{ field: "phase", operator: "==" as const, value: "Running" }];
   expect(names(store, { sort: "name", conditions: running })).toEqual(["a", "b", "c"]);
   expect(names(store, { search: "PEND" })).toEqual(["d"]);
+});
+
+function is(field: string, value: string): Condition {
+  return { field, operator: "==", value };
+}
+
+test("of some conditions one has to hold, beside those that all have to", () => {
+  const store = new Store();
+  for (const id of ["a", "b", "c"]) store.set("workload", id, workload(id, { departmentId: "1" }));
+  store.set("workload", "d", workload("d", { departmentId: "2", phase: "Pending" }));
+  const anyOf = [is("id", "a|b"), is("departmentId", "2")];
+  expect(names(store, { sort: "name", anyOf })).toEqual(["a", "b", "d"]);
+  const conditions = [is("phase", "Running")];
+  expect(names(store, { sort: "name", anyOf, conditions })).toEqual(["a", "b"]);
+  expect(names(store, { anyOf: [] })).toEqual([]);
 });
 
 test("a frozen view keeps its order, counts what is new, and shows what is gone", () => {
