@@ -96,3 +96,29 @@ test("a role for one's own: what others made is shown without actions", async ({
   await expect(others.getByRole("button", { name: "DELETE" })).toHaveCount(0);
   await expect(others.getByRole("button", { name: "STOP" })).toHaveCount(0);
 });
+
+test("a role in one department: assets and projects are made in it, and not for the cluster", async ({
+  page,
+  server,
+  team,
+}) => {
+  const user = `${team.name}@example.com`;
+  const password = await server.user(user);
+  const made = { name: `dep-${team.name}`, resources: [] };
+  const { id } = await server.api<{ id: string }>("POST", "/api/v1/org-unit/departments", made);
+  await server.give(user, "Department administrator", { scopeType: "department", scopeId: id });
+  await logInAs(page, `${server.url}/assets/environments`, user, password);
+  await page.getByRole("button", { name: "+NEW ENVIRONMENT" }).click();
+  const sheet = page.getByRole("dialog", { name: "New environment" });
+  await sheet.getByRole("button", { name: /Scope/u }).click();
+  await expect(page.getByRole("option")).toHaveText([`Department ${made.name}`]);
+  await page.keyboard.press("Enter");
+  await sheet.getByLabel("Name", { exact: true }).fill(`env-${made.name}`);
+  await sheet.getByLabel("Image URL").fill("runai.jfrog.io/demo/quickstart");
+  await sheet.getByRole("button", { name: "CREATE ENVIRONMENT" }).click();
+  await expect(rowOf(page, `env-${made.name}`)).toContainText("department");
+  await goTo(page, "Projects");
+  await page.getByRole("button", { name: "+NEW PROJECT" }).click();
+  await page.getByRole("button", { name: /Scope/u }).click();
+  await expect(page.getByRole("option")).toHaveText([made.name]);
+});

@@ -10,6 +10,11 @@ import { Between } from "./between";
 /** Two nodes with two GPUs each, as in the published walk-throughs. */
 const NODES = "2x2x16GiB";
 
+interface Scope {
+  scopeType: string;
+  scopeId: string | undefined;
+}
+
 interface Created {
   id: string;
 }
@@ -151,9 +156,11 @@ export class Server {
     await this.api("DELETE", `/api/v1/workload-templates/trainings/${id}`);
   }
 
-  #scope(projectId: string | undefined): object {
-    return projectId
-      ? { scopeType: "project", scopeId: projectId }
+  /** The cluster, or the project of an id, or what is given. */
+  #scope(part: string | Scope | undefined): Partial<Scope> {
+    if (typeof part === "object") return part;
+    return part
+      ? { scopeType: "project", scopeId: part }
       : { scopeType: "cluster", scopeId: this.#cluster };
   }
 
@@ -176,8 +183,8 @@ export class Server {
     return (await this.api<{ tempPassword: string }>("POST", "/api/v1/users", body)).tempPassword;
   }
 
-  /** Gives a user a role everywhere or in a project, by the name of the role; answers the id of the rule. */
-  async give(email: string, role: string, projectId?: string): Promise<string> {
+  /** Gives a user a role everywhere or in a part, by the name of the role; answers the id of the rule. */
+  async give(email: string, role: string, part?: string | Scope): Promise<string> {
     const roles = await this.api<{ id: number; name: string }[]>(
       "GET",
       "/api/v1/authorization/roles",
@@ -186,7 +193,7 @@ export class Server {
     const rule = { subjectId: email, subjectType: "user", roleId };
     const path = "/api/v1/authorization/access-rules";
     return String(
-      (await this.api<{ id: number }>("POST", path, { ...rule, ...this.#scope(projectId) })).id,
+      (await this.api<{ id: number }>("POST", path, { ...rule, ...this.#scope(part) })).id,
     );
   }
 

@@ -1,6 +1,7 @@
 // The forms of a new environment and a new compute resource, as sheets over what one was doing.
 import { post } from "../api/http";
-import { useMay } from "../api/session";
+import { may } from "../api/rights";
+import { useMay, useSession } from "../api/session";
 import { useSubmit } from "../api/submit";
 import type { AssetMeta } from "../api/types";
 import { Button } from "../kit/Button";
@@ -23,27 +24,32 @@ interface Common {
 /** Projects that are offered as a scope: a list with more is of no use to anyone. */
 const PROJECTS_MAX = 200;
 
-/** Where the caller may make an asset: for all projects, or for one. */
+/** Where the caller may make an asset: for all projects, those of a department, or one. */
 function useScopes(resource: string): Choice[] {
+  const { info } = useSession();
   const everywhere = useMay(resource, "create", {});
+  const departments = useAll("department", "name")?.filter(({ id }) =>
+    may(info, resource, "create", { departmentId: id }),
+  );
   const server = useAll("server", "id")?.[0];
   const anyOf = useAllowed(resource, "create");
   const projects = useSome({ kind: "project", anyOf, sort: "name", to: PROJECTS_MAX });
   const cluster = { id: "cluster", name: `Cluster ${server?.clusterName ?? ""}` };
   return [
     ...(everywhere ? [cluster] : []),
-    ...(projects?.objects ?? []).map(({ id, name }) => ({
-      id: `project/${id}`,
-      name: `Project ${name}`,
-    })),
+    ...(departments ?? []).map((one) => choice("department", "Department", one)),
+    ...(projects?.objects ?? []).map((one) => choice("project", "Project", one)),
   ];
 }
 
-function scopeOf(choice: string, clusterId: string | undefined): object {
-  const project = /^project\/(.+)$/u.exec(choice)?.[1];
-  return project
-    ? { scope: "project", projectId: Number(project) }
-    : { scope: "cluster", clusterId };
+function choice(scope: string, word: string, { id, name }: Choice): Choice {
+  return { id: `${scope}/${id}`, name: `${word} ${name}` };
+}
+
+function scopeOf(chosen: string, clusterId: string | undefined): object {
+  const [scope, id] = chosen.split("/");
+  if (scope === "project") return { scope, projectId: Number(id) };
+  return scope === "department" ? { scope, departmentId: id } : { scope, clusterId };
 }
 
 interface FormProps extends Common {
