@@ -2,13 +2,7 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
 
 import { get } from "../api/http";
-import type {
-  Advice,
-  Diagnosis,
-  Explanation,
-  StartEstimate,
-  WorkloadAhead,
-} from "../api/types";
+import type { Advice, Diagnosis, Explanation, StartEstimate, WorkloadAhead } from "../api/types";
 import { NodeLink, ProjectLink, WorkloadLink } from "./links";
 import page from "../kit/page.module.css";
 import { Command, Failure, Skeleton } from "../kit/States";
