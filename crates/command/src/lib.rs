@@ -1,7 +1,9 @@
 //! Commands of the control plane. Owns: the shape of every request after authentication and
-//! conversion from the wire, with its author, and the object that its answer is about. Pure data;
-//! does not know about: the state that a command changes, and the validation of values.
+//! conversion from the wire, with its author, the object that its answer is about, and the admission
+//! checks that need no more than numbers and names. Does not know about: the state that a command
+//! changes.
 
+pub mod admission;
 mod change;
 mod command;
 mod object;

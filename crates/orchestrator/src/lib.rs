@@ -10,7 +10,6 @@
 //! no clock, and generates no random ids: the time and a seed for ids come with each batch. Equal
 //! inputs give equal effects.
 
-mod admission;
 mod adopted;
 mod batch;
 mod commands;

@@ -97,6 +97,15 @@ user_limits! {
         at_limit: AtLimit::Refuses,
         relief: "delete some (`runai list`, `runai delete`), or put what they share into a config map",
     };
+    /// Pods of a project in memory.
+    ProjectPods = Row {
+        name: "project-pods",
+        unit: Unit::Count,
+        default: 500_000,
+        what: "pods of the workloads of a project that wait, run or ended lately",
+        at_limit: AtLimit::Refuses,
+        relief: "ask for fewer workers, or delete some workloads (`runai list`, `runai delete`)",
+    };
     /// Archived workloads of a project.
     ProjectArchivedWorkloads = Row {
         name: "project-archived-workloads",

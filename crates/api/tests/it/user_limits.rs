@@ -27,7 +27,7 @@ fn request(server: &Server, limit: UserLimit, number: usize) -> Option<(Value, S
             train(json!({"image": "i", "environmentVariables": variable(large)}))
         }
         UserLimit::LabelsBytes => train(json!({"image": "i", "annotations": variable(large)})),
-        UserLimit::ProjectWorkloads => train(json!({"image": "i"})),
+        UserLimit::ProjectWorkloads | UserLimit::ProjectPods => train(json!({"image": "i"})),
         UserLimit::ProjectWorkloadBytes => {
             train(json!({"image": "i", "args": "x".repeat(large * 10)}))
         }

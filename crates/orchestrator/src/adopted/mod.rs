@@ -208,7 +208,7 @@ impl State {
         self.touch(id);
         if is_new && !self.adopted.is_listing() {
             let names: Vec<_> = pods.iter().map(|(pod, _)| pod.full_name()).collect();
-            let names = crate::admission::some_of(names.iter().map(String::as_str));
+            let names = command::admission::some_of(names.iter().map(String::as_str));
             let message = format!("{} ({names})", units::counted(pods.len() as u64, "pod"));
             self.emit(id, EventBuilder::new("Adopted", message));
         }

@@ -73,7 +73,7 @@ pub(super) fn settings_after(change: NodeChange, node: &Node) -> Result<NodeGive
 
 fn not_given(node: &Node, what: &str, key: &str, there: Vec<&str>) -> String {
     let (name, key) = (&node.spec.name, units::shown(key));
-    let there = crate::admission::some_of(there.iter().copied());
+    let there = command::admission::some_of(there.iter().copied());
     let given = if there.is_empty() { "none".to_owned() } else { there };
     format!(
         "{name} was not given a {what} `{key}`, so it cannot be taken back; it was given: {given}"

@@ -1,13 +1,13 @@
 //! Commands for departments and projects.
 
-use command::{OrgChange, Subject};
+use command::{OrgChange, Subject, admission};
 use records::{DepartmentRow, ProjectRow};
 
+use crate::Error;
 use crate::emit::EventBuilder;
 use crate::org::{OrgMut, Unit};
 use crate::pools::POOL_DEFAULT_ID;
 use crate::state::State;
-use crate::{Error, admission};
 use spec::Share;
 use view::{QuotasInPool, Scope};
 

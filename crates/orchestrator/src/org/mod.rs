@@ -6,14 +6,14 @@ mod unit;
 
 use std::collections::BTreeMap;
 
-use command::OrgChange;
+use command::{OrgChange, admission};
 use model::{Cluster, Primary, QueueId};
 use records::{Change, DepartmentRow, ProjectRow};
 use units::{Instant, Resources};
 
+use crate::Error;
 use crate::effect::Outbox;
 use crate::pools::Pools;
-use crate::{Error, admission};
 use spec::{NodeTypes, Rules, Share};
 
 use unit::model_share;

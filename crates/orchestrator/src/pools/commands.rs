@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use command::{NewId, NewObject, PoolChange, Subject};
+use command::{NewId, NewObject, PoolChange, Subject, admission};
 use model::{NodeId, POOL_DEFAULT, PoolId};
 use sched::Placement;
 
+use crate::Error;
 use crate::pools::{KIND, POOL_DEFAULT_ID, check_settings, unreadable};
 use crate::state::State;
-use crate::{Error, admission};
 use spec::{PoolFractions, PoolSettings, PoolSpec, TimeSlicing};
 use view::{Object, Scope};
 

@@ -15,7 +15,8 @@ use sched::Placement;
 use serde::Deserialize;
 use spec::{NODE_TYPE_LABEL, NodeTypes, PoolSettings};
 
-use crate::{Error, admission};
+use crate::Error;
+use command::admission;
 use view::Object;
 
 pub(crate) use topologies::ANNOTATIONS;

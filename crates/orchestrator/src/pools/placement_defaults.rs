@@ -2,9 +2,10 @@
 //! values that a workload gets from its project and department, and that a project only restricts
 //! the values of its department. They are resolved once, when a workload is submitted.
 
+use crate::Error;
 use crate::org::{self, Project};
 use crate::state::State;
-use crate::{Error, admission};
+use command::admission;
 use spec::WorkloadSpec;
 
 impl State {

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use command::{NewId, NewObject, Subject};
+use command::{NewId, NewObject, Subject, admission};
 use model::TopologyConstraint;
 use serde_json::{Value, json};
 
+use crate::Error;
 use crate::state::State;
-use crate::{Error, admission};
 use spec::{TOPOLOGY, TopologyUse, WorkloadKind, WorkloadSpec};
 use view::{Object, Scope};
 

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use command::{Subject, Wanted};
+use command::{Subject, Wanted, admission};
 use records::Desired;
 use spec::{UserLimit, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
+use crate::Error;
 use crate::emit::EventBuilder;
 use crate::org::Project;
 use crate::state::State;
 use crate::workloads::Workload;
-use crate::{Error, admission};
 use view::ReasonView;
 use view::codes::{IDLE_LIMIT, TIME_LIMIT};
 
@@ -64,8 +64,11 @@ impl State {
         spec::check_workload(&spec)?;
         self.settings.user_limits.check(UserLimit::EnvironmentBytes, spec.environment_bytes())?;
         self.settings.user_limits.check(UserLimit::LabelsBytes, spec.labels_bytes())?;
-        let bytes = self.workloads.bytes_in(project.unit.id) + spec.json_bytes();
+        let taken = self.workloads.taken_in(project.unit.id);
+        let (bytes, pods) =
+            (taken.bytes + spec.json_bytes(), taken.pods + u64::from(spec.pod_count()));
         self.settings.user_limits.check(UserLimit::ProjectWorkloadBytes, bytes)?;
+        self.settings.user_limits.check(UserLimit::ProjectPods, pods)?;
         runs?;
         self.secrets_exist(project.unit.id, &spec)?;
         self.settle_places(project, &mut spec)?;

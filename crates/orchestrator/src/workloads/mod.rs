@@ -27,7 +27,6 @@ mod timed_reasons;
 mod transitions;
 mod update;
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 use std::sync::Arc;
@@ -51,6 +50,33 @@ use timed_reasons::TimedReasons;
 /// Workload of a pod, and its number there.
 pub(crate) type Home = (Uuid, usize);
 
+/// Pods and bytes of the specifications of some workloads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) pods: u64,
+    /// As JSON.
+    pub(crate) bytes: u64,
+}
+
+impl Taken {
+    /// Those of one workload. The pods of an inference are those of its revisions.
+    pub(crate) fn by(spec: &WorkloadSpec) -> Self {
+        let pods = if spec.has_revisions() { 0 } else { spec.pod_count().into() };
+        Self { pods, bytes: spec.json_bytes() }
+    }
+
+    /// These with others.
+    pub(crate) const fn plus(self, more: Self) -> Self {
+        Self { pods: self.pods + more.pods, bytes: self.bytes + more.bytes }
+    }
+
+    /// These without some of them.
+    pub(crate) const fn less(self, some: Self) -> Self {
+        let pods = self.pods.saturating_sub(some.pods);
+        Self { pods, bytes: self.bytes.saturating_sub(some.bytes) }
+    }
+}
+
 /// The workloads that are not deleted.
 #[derive(Debug, Default)]
 pub(crate) struct Workloads {
@@ -60,8 +86,8 @@ pub(crate) struct Workloads {
     /// Workload and number of each pod, by pod id.
     homes: BTreeMap<Uuid, Home>,
     by_model: BTreeMap<WorkloadId, Uuid>,
-    /// Bytes of the specifications of a project's workloads, as JSON.
-    bytes: BTreeMap<u64, u64>,
+    /// Use of the limits of each project that has workloads.
+    taken: BTreeMap<u64, Taken>,
     /// Workloads with holdings, by project.
     holders: BTreeMap<u64, BTreeSet<Uuid>>,
     /// Restart time of pods that wait in their place, by id.
@@ -148,9 +174,9 @@ impl Workloads {
         self.names.get(&project).map_or(0, |names| names.len() as u64)
     }
 
-    /// Bytes of the specifications of a project's workloads, as JSON.
-    pub(crate) fn bytes_in(&self, project: u64) -> u64 {
-        self.bytes.get(&project).copied().unwrap_or_default()
+    /// Pods and bytes of the specifications of a project's workloads.
+    pub(crate) fn taken_in(&self, project: u64) -> Taken {
+        self.taken.get(&project).copied().unwrap_or_default()
     }
 
     /// Time at which the text of a pending reason changes, if only time passes.
@@ -168,7 +194,7 @@ impl Workloads {
         let mut fresh = Self::default();
         self.all.values().for_each(|workload| fresh.insert(workload.clone()));
         (&fresh.names, &fresh.homes, &fresh.by_model) == (&self.names, &self.homes, &self.by_model)
-            && fresh.bytes == self.bytes
+            && fresh.taken == self.taken
             && fresh.restarting == self.restarting
             && self.classes.all_members().eq(fresh.classes.all_members())
             && self.holders.values().flatten().all(|id| self.all.contains_key(id))
@@ -196,7 +222,7 @@ impl Workloads {
     /// Adds a workload as it is, with its ids in the model.
     fn insert(&mut self, workload: Workload) {
         let id = workload.id;
-        *self.bytes.entry(workload.project_id).or_default() += workload.spec.json_bytes();
+        self.take(workload.project_id, Taken::by(&workload.spec), Taken::default());
         if workload.spec.revision.is_none() {
             let names = self.names.entry(workload.project_id).or_default();
             names.insert(workload.spec.name.clone(), id);
@@ -231,20 +257,18 @@ impl Workloads {
     /// Replaces the specification of a workload.
     fn set_spec(&mut self, id: Uuid, spec: Arc<WorkloadSpec>) {
         let Some(workload) = self.all.get_mut(&id) else { return };
-        let (project, added) = (workload.project_id, spec.json_bytes());
-        let removed = std::mem::replace(&mut workload.spec, spec).json_bytes();
-        *self.bytes.entry(project).or_default() += added;
-        self.free_bytes(project, removed);
+        let (project, added) = (workload.project_id, Taken::by(&spec));
+        let before = std::mem::replace(&mut workload.spec, spec);
+        self.take(project, added, Taken::by(&before));
     }
 
-    /// Subtracts bytes of specifications of a project.
-    fn free_bytes(&mut self, project: u64, bytes: u64) {
-        if let Entry::Occupied(mut there) = self.bytes.entry(project) {
-            *there.get_mut() = there.get().saturating_sub(bytes);
-            if *there.get() == 0 {
-                there.remove();
-            }
-        }
+    /// Adds to what a project takes, and subtracts from it.
+    fn take(&mut self, project: u64, added: Taken, removed: Taken) {
+        let left = self.taken_in(project).plus(added).less(removed);
+        match left == Taken::default() {
+            true => self.taken.remove(&project),
+            false => self.taken.insert(project, left),
+        };
     }
 
     /// Removes the ids in the model from a workload and its pods; returns them.
@@ -258,7 +282,7 @@ impl Workloads {
 
     fn remove(&mut self, id: Uuid) -> Option<Workload> {
         let workload = self.all.remove(&id)?;
-        self.free_bytes(workload.project_id, workload.spec.json_bytes());
+        self.take(workload.project_id, Taken::default(), Taken::by(&workload.spec));
         self.note_holding(workload.project_id, id, false);
         if let Some(class) = workload.pending_class() {
             self.classes.leave(class, id);

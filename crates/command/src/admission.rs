@@ -29,7 +29,10 @@ const _: () = {
 const DESCRIPTION_BYTES_MAX: usize = 4096;
 
 /// Checks that one more department or project is allowed beside `count`.
-pub(crate) fn one_more(what: &str, count: usize) -> Result<(), Error> {
+///
+/// # Errors
+/// There are as many as allowed.
+pub fn one_more(what: &str, count: usize) -> Result<(), Error> {
     if count < ORG_UNITS_MAX {
         return Ok(());
     }
@@ -40,13 +43,14 @@ pub(crate) fn one_more(what: &str, count: usize) -> Result<(), Error> {
 }
 
 /// The first duplicate name.
-pub(crate) fn twice(names: &[String]) -> Option<&String> {
+#[must_use]
+pub fn twice(names: &[String]) -> Option<&String> {
     let again = (1..).zip(names).find(|(next, name)| names[*next..].contains(name));
     again.map(|(_, name)| name)
 }
 
 /// The first few of some names, for a message.
-pub(crate) fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 3;
     let mut some: Vec<_> = names.take(SHOWN + 1).collect();
     if let Some(more) = some.get_mut(SHOWN) {
@@ -56,7 +60,10 @@ pub(crate) fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// Checks that one more workload can be counted beside those with these requests.
-pub(crate) fn countable(asked: Resources) -> Result<(), Error> {
+///
+/// # Errors
+/// Their sum is as large as can be counted.
+pub fn countable(asked: Resources) -> Result<(), Error> {
     match Kind::ALL.into_iter().find(|&kind| asked[kind] >= ASKED_MAX) {
         None => Ok(()),
         Some(kind) => Err(Error::conflict(format!(
@@ -72,7 +79,10 @@ pub(crate) fn countable(asked: Resources) -> Result<(), Error> {
 }
 
 /// Checks the values of a project or a department.
-pub(crate) fn org_unit(
+///
+/// # Errors
+/// Names the field and what is allowed.
+pub fn org_unit(
     name: &str,
     description: &str,
     mut shares: impl Iterator<Item = Share>,
@@ -90,7 +100,10 @@ pub(crate) fn org_unit(
 }
 
 /// Checks that a name is free among the living workloads of a project.
-pub(crate) fn name_is_free(
+///
+/// # Errors
+/// A workload has the name, or is being deleted.
+pub fn name_is_free(
     names: &BTreeMap<String, Uuid>,
     name: &str,
     project: &str,
@@ -107,7 +120,8 @@ pub(crate) fn name_is_free(
 }
 
 /// Error that a workload of a project already has the name.
-pub(crate) fn name_is_taken(name: &str, project: &str) -> Error {
+#[must_use]
+pub fn name_is_taken(name: &str, project: &str) -> Error {
     Error::conflict(format!(
         "workload `{name}` already exists in project `{project}`; \
          delete it first with `runai delete {name} -p {project}`, or choose another name"
