@@ -111,7 +111,9 @@ test("over quota, then fairness by preemption, as printed", async ({ page, own }
   await row(page, "a1").click();
   const pane = page.getByRole("region", { name: "Workload a1" });
   await expect(pane.getByRole("tab", { name: "Explain" })).toHaveAttribute("aria-selected", "true");
-  await expect(pane).toContainText("team-b/b2");
+  // The cause leads to whom it was for.
+  const cause = pane.getByText(/stopped so that/u);
+  await expect(cause.getByRole("link", { name: "team-b/b2" })).toBeVisible();
   await expect(pane).toContainText("What would let it start");
   expect(await new AxeBuilder(page).violations()).toEqual([]);
 

@@ -103,8 +103,19 @@ pub struct Reason {
     pub at: Time,
 }
 
-/// An eviction, in the form of a reason.
-pub type Eviction = Reason;
+/// The last eviction, move or resize of a workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Eviction {
+    /// Stable code.
+    pub code: String,
+    /// One sentence with the numbers.
+    pub message: String,
+    /// Time at which it happened.
+    pub at: Time,
+    /// The workload for which it happened, with the names that it had then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beneficiary: Option<crate::WorkloadName>,
+}
 
 /// Answer of `GET /elastane/v1/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -22,7 +22,7 @@ use super::Context;
 use super::advice::{self, May};
 use super::ahead::Ahead;
 use super::cluster::{fraction_limit, fractions_on, share_on};
-use super::workload::{failure, message_of, nodes, phase_name, reason, reason_of, reasons};
+use super::workload::{eviction, failure, message_of, nodes, phase_name, reason_of, reasons};
 
 /// Puts a reason into words.
 type Words<'a> = &'a dyn Fn(&ReasonView) -> String;
@@ -53,7 +53,7 @@ pub fn explanation(
             .map(|why| reason_of(view, why))
             .collect(),
         pending_reasons: reasons(view, why),
-        last_eviction: view.last_eviction.as_ref().map(reason),
+        last_eviction: view.last_eviction.as_ref().map(eviction),
         fractions: None,
         project_quota: sum(|pool| pool.share.gpu_quota_millis),
         project_fair_share: sum(|pool| pool.status.fair_share.gpu_millis),

@@ -1,7 +1,7 @@
 //! Rows of grids on the wire. Owns: the values of a workload that are short enough for a row.
 
 use api_types::{Millis, Reason, RowWhy, SharedReason, SharedWhy, WorkloadGridRow};
-use view::{PendingReason, Phase, PodState, ReasonView, WorkloadView};
+use view::{EvictionView, PendingReason, Phase, PodState, ReasonView, WorkloadView};
 
 use crate::workload::{failure, kind_name, nodes, phase_name, reason, requested_pods};
 
@@ -39,8 +39,14 @@ pub fn grid_row(view: &WorkloadView) -> WorkloadGridRow {
         nodes_count: nodes.len() as u64,
         nodes: nodes.into_iter().take(NODES_MAX).collect(),
         why: why(view),
-        last_eviction: view.last_eviction.as_ref().map(|one| cut(reason(one))),
+        last_eviction: view.last_eviction.as_ref().map(last_eviction),
     }
+}
+
+/// The last eviction, without the workload for which it happened.
+fn last_eviction(of: &EvictionView) -> Reason {
+    let (code, message) = (of.code.to_string(), of.message.to_string());
+    cut(Reason { code, message, at: of.at.into() })
 }
 
 /// Pending reason, or the reason of its failure.

@@ -1,9 +1,9 @@
 //! Conversion of workloads of every type to the wire, in the general form.
 
 use api_types::{
-    ActionsSupport, AllocatedResources, GpuRequestType, Millis, PodStates, Reason, RequestCores,
-    RequestQuantity, RequestResources, RequestedPods, TENANT_ID, Workload, WorkloadCondition,
-    WorkloadExtras, WorkloadPhase, WorkloadTopology,
+    ActionsSupport, AllocatedResources, Eviction, GpuRequestType, Millis, PodStates, Reason,
+    RequestCores, RequestQuantity, RequestResources, RequestedPods, TENANT_ID, Workload,
+    WorkloadCondition, WorkloadExtras, WorkloadName, WorkloadPhase, WorkloadTopology,
 };
 use http_kit::{Row, Scalar, Type};
 use reasons::GATED;
@@ -12,7 +12,9 @@ use spec::{
     WorkloadSpec,
 };
 use units::{Instant, Resources};
-use view::{NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadView};
+use view::{
+    Beneficiary, EvictionView, NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadView,
+};
 
 use super::{COMPUTE_ASSET, Context, ENVIRONMENT_ASSET, made_of, namespace, pods_shown, quantity};
 
@@ -356,7 +358,7 @@ fn extras(view: &WorkloadView, why: &[ReasonView]) -> WorkloadExtras {
         gpus: holding().flat_map(|pod| pod.gpus.iter().copied()).collect(),
         requested_gpus: Millis(view.requested.gpu_millis),
         pending_reasons: reasons(view, why),
-        last_eviction: view.last_eviction.as_ref().map(reason),
+        last_eviction: view.last_eviction.as_ref().map(eviction),
         template: made_of::one(&view.spec, made_of::TEMPLATE),
         compute_resource: made_of::one(&view.spec, COMPUTE_ASSET),
         over_quota: view.over_quota,
@@ -408,6 +410,21 @@ pub(super) fn failure(view: &WorkloadView) -> String {
         many => format!(" after {many} retries"),
     };
     format!("failed{after}: {}", view.failure.as_deref().unwrap_or("no trace"))
+}
+
+/// Converts an eviction to the wire.
+pub(super) fn eviction(of: &EvictionView) -> Eviction {
+    let named = |one: &Beneficiary| WorkloadName {
+        id: Some(one.id.to_string()),
+        name: one.name.to_string(),
+        project_name: one.project.to_string(),
+    };
+    Eviction {
+        code: of.code.to_string(),
+        message: of.message.to_string(),
+        at: of.at.into(),
+        beneficiary: of.beneficiary.as_ref().map(named),
+    }
 }
 
 /// Converts a coded reason to the wire.

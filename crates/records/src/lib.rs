@@ -14,9 +14,9 @@ pub use past::{
     Archived, ArchivedFilter, ArchivedLookup, ArchivedOrder, ArchivedPlace, Past, PastFilter,
 };
 pub use rows::{
-    ArchivedKey, AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
-    DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
-    PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, Relaunch, SampleFilter, SampleRow,
-    UsageRow, WorkloadRow, WorkloadState,
+    ArchivedKey, AuditDetail, AuditFilter, AuditRow, BeneficiaryBody, Change, ClockRow, ClusterRow,
+    CredentialRow, DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow,
+    PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, Relaunch, SampleFilter,
+    SampleRow, UsageRow, WorkloadRow, WorkloadState,
 };
 pub use snapshot::Snapshot;

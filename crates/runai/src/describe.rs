@@ -188,10 +188,12 @@ impl Page<'_> {
         let extras = &self.workload.additional_fields;
         let mut table = Table::new(&columns);
         let mut any = false;
-        for reason in extras.pending_reasons.iter().chain(&extras.last_eviction) {
+        let mut row = |code: &String, at: Time, message: &String| {
             any = true;
-            table.row([reason.code.clone(), self.age(reason.at.0.0), reason.message.clone()]);
-        }
+            table.row([code.clone(), self.age(at.0.0), message.clone()]);
+        };
+        extras.pending_reasons.iter().for_each(|one| row(&one.code, one.at, &one.message));
+        extras.last_eviction.iter().for_each(|one| row(&one.code, one.at, &one.message));
         any.then_some(table)
     }
 

@@ -327,10 +327,11 @@ mod tests {
         let mut stopped = workload("w Workspace Stopped team-a asked=1");
         assert_eq!(status_v1(&stopped), "Suspended");
         for (code, status) in [("E203", "TimedOut"), ("E204", "Suspended"), ("E001", "Suspended")] {
-            stopped.additional_fields.last_eviction = Some(api_types::Reason {
+            stopped.additional_fields.last_eviction = Some(api_types::Eviction {
                 code: code.to_owned(),
                 message: String::new(),
                 at: stopped.created_at,
+                beneficiary: None,
             });
             assert_eq!(status_v1(&stopped), status, "{code}");
         }

@@ -5,6 +5,7 @@
 //! that hold them. Does not know about: how a view is built, and its wire form.
 
 pub mod codes;
+mod eviction;
 mod gpu_fault;
 mod node;
 mod object;
@@ -20,6 +21,7 @@ use records::{ArchivedKey, EventRow};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
+pub use eviction::{Beneficiary, EvictionView};
 pub use gpu_fault::{GPU_HELD, GPU_LOST, GPU_TAKEN, GpuFault, GpuFaults, Holder};
 pub use node::{GpuPod, GpuView, NodeView, PoolView};
 pub use object::{NAMES, Object, Objects, ObjectsById, SECRETS, Scope, UnknownScope};

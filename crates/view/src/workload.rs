@@ -5,7 +5,7 @@ use std::sync::Arc;
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::{PendingReason, ReasonView};
+use crate::{EvictionView, PendingReason, ReasonView};
 
 /// Phases with the names of the REST API (reference C.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,8 +84,8 @@ pub struct WorkloadView {
     pub revisions: Vec<Uuid>,
     /// Pending reasons; empty if it does not wait. [`View::why`](crate::View::why) has their texts.
     pub pending: Arc<[PendingReason]>,
-    /// Its last eviction, move or resize, with the beneficiary.
-    pub last_eviction: Option<ReasonView>,
+    /// Its last eviction, move or resize.
+    pub last_eviction: Option<EvictionView>,
     /// Time of the last checkpoint that it reported.
     pub checkpointed_at: Option<Instant>,
     /// Start of the work that a stop would lose: its start, or its last checkpoint. `None` while it

@@ -200,12 +200,19 @@ export interface EventsPage {
   next?: number | null;
 }
 
+export interface Eviction {
+  at: Time;
+  beneficiary?: WorkloadName | null;
+  code: string;
+  message: string;
+}
+
 export interface Explanation {
   diagnosis?: Diagnosis | null;
   events: Array<LiveEvent>;
   fractions?: FractionLimit | null;
   furtherReasons?: Array<Reason>;
-  lastEviction?: Reason | null;
+  lastEviction?: Eviction | null;
   pendingReasons: Array<Reason>;
   phase: string;
   projectAllocated: Millis;
@@ -673,7 +680,7 @@ export interface WorkloadExtras {
   elastic?: boolean;
   gpus?: Array<[number, number]>;
   labels?: Record<string, string>;
-  lastEviction?: Reason | null;
+  lastEviction?: Eviction | null;
   lastExit?: string | null;
   nodes?: Array<string>;
   overQuota?: boolean;

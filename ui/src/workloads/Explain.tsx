@@ -28,7 +28,10 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
             <span style={{ color: "var(--evicted)" }}>▲</span>{" "}
             <Clock at={said.lastEviction.at} isStop /> <Code>{said.lastEviction.code}</Code>
           </h3>
-          <p>{said.lastEviction.message}</p>
+          <p>
+            {said.lastEviction.message}{" "}
+            {said.lastEviction.beneficiary && <WorkloadLink of={said.lastEviction.beneficiary} />}
+          </p>
         </div>
       )}
       {said.pendingReasons.length > 0 && (

@@ -120,6 +120,20 @@ async fn w7_over_quota_reclaim_and_consolidation() {
 }
 
 #[tokio::test]
+async fn a_stop_tells_for_which_workload_it_was_also_after_a_restart() {
+    let mut w = World::new(nodes(1, 1), &[0, 1]).await;
+    w.submit(1, training("lent", 1)).await;
+    w.becomes("lent Running 1/1").await;
+    w.submit(2, training("own", 1)).await;
+    w.becomes("lent Pending 0/1\nown Running 1/1").await;
+    let stopped = w.get("lent").unwrap().last_eviction.clone().unwrap();
+    let by = stopped.beneficiary.as_ref().unwrap();
+    assert_eq!((by.id, &*by.name, &*by.project), (w.get("own").unwrap().id, "own", "team-b"));
+    w.restart().await;
+    assert_eq!(w.get("lent").unwrap().last_eviction, Some(stopped));
+}
+
+#[tokio::test]
 async fn w7_consolidation_moves_a_job_out_of_the_way() {
     let w = World::new(nodes(2, 2), &[4]).await;
     for name in ["x1", "x2", "y1", "y2"] {

@@ -205,6 +205,7 @@ impl State {
         let code = cause.code().code;
         let message = format!("{}{then}", self.stop_in_words((id, number), cause));
         self.evicted(id, code, message.clone());
+        cause.beneficiary().into_iter().for_each(|one| self.note_beneficiary(id, one));
         let event = EventBuilder::new(kind, message).pod(number).code(code);
         self.emit(id, if kind == "Resized" { event } else { event.warning() });
         self.evict_run(id, number);

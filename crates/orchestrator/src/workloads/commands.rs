@@ -13,7 +13,7 @@ use crate::emit::EventBuilder;
 use crate::org::Project;
 use crate::state::State;
 use crate::workloads::Workload;
-use view::ReasonView;
+use view::EvictionView;
 use view::codes::{IDLE_LIMIT, TIME_LIMIT};
 
 impl State {
@@ -177,7 +177,7 @@ impl State {
     fn forget_limit(&mut self, id: Uuid) {
         if let Some(workload) = self.workloads.get_mut(&id) {
             let by_limit =
-                |why: &ReasonView| [TIME_LIMIT.code, IDLE_LIMIT.code].contains(&&*why.code);
+                |why: &EvictionView| [TIME_LIMIT.code, IDLE_LIMIT.code].contains(&&*why.code);
             workload.last_eviction = workload.last_eviction.take().filter(|why| !by_limit(why));
         }
     }

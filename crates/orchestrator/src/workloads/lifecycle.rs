@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use model::PodId;
 use pod_life::{Effect, Input};
+use reasons::WorkloadRef;
 use spec::{Bounds, Device, PodSet, RunKey, RunSpec, SecretUse, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
@@ -14,8 +15,8 @@ use crate::effect::{Action, Sealed, Start};
 use crate::emit::EventBuilder;
 use crate::state::State;
 use crate::workloads::{Pod, Workload, model_request, pod_name, revisions};
-use view::ReasonView;
 use view::codes::SERVER_STOPPED;
+use view::{Beneficiary, EvictionView};
 
 /// Number of runs of a pod whose output is kept, the newest included.
 pub(crate) const RUNS_KEPT: u32 = 3;
@@ -314,12 +315,23 @@ impl State {
 
     /// Records why a workload was last stopped, moved or resized.
     pub(crate) fn evicted(&mut self, id: Uuid, code: &'static str, message: String) {
-        let at = self.now;
+        let (at, message) = (self.now, message.into());
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.last_eviction =
-                Some(ReasonView { code: code.into(), message: message.into(), at });
+                Some(EvictionView { code: code.into(), message, at, beneficiary: None });
             self.outbox.tally().evicted.insert((id, workload.spec.kind, code));
             self.touch(id);
+        }
+    }
+
+    /// Records for which workload another was stopped, moved or resized now.
+    pub(crate) fn note_beneficiary(&mut self, id: Uuid, of: &WorkloadRef) {
+        let Some(own) = self.workloads.of_model(of.id) else { return };
+        let (name, project) = (of.typed_name().into(), of.queue.as_str().into());
+        let beneficiary = Beneficiary { id: self.workloads.head_of(own), name, project };
+        let workload = self.workloads.get_mut(&id);
+        if let Some(last) = workload.and_then(|stopped| stopped.last_eviction.as_mut()) {
+            last.beneficiary = Some(beneficiary);
         }
     }
 }

@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use model::{PodId, WorkloadId};
 use pod_life::{Ended, Life};
-use records::{
-    Desired, PlacementBody, PodBody, PodRow, ReasonBody, Relaunch, WorkloadRow, WorkloadState,
-};
+use records::{Desired, PlacementBody, PodBody, PodRow, Relaunch, WorkloadRow, WorkloadState};
 use spec::{ExitKind, PodSpec, RunKey, WorkloadPast, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::Error;
-use view::{PendingReason, Phase, ReasonView};
+use view::{EvictionView, PendingReason, Phase};
 
 /// A workload.
 #[derive(Debug, Clone)]
@@ -35,7 +33,7 @@ pub(crate) struct Workload {
     pub(crate) ran_ms: u64,
     /// Changed by `Workloads::set_pending` only.
     pub(crate) pending: Arc<[PendingReason]>,
-    pub(crate) last_eviction: Option<ReasonView>,
+    pub(crate) last_eviction: Option<EvictionView>,
     /// Last written history for decisions; the present one is in the model.
     pub(crate) past: Option<Box<WorkloadPast>>,
     pub(crate) over_quota: bool,
@@ -272,11 +270,7 @@ pub(super) fn workload_state(workload: &Workload, deleted_at: Option<Instant>) -
         completed_at: workload.completed_at,
         waited_ms: workload.waited_ms,
         ran_ms: workload.ran_ms,
-        eviction: workload.last_eviction.as_ref().map(|reason| ReasonBody {
-            code: reason.code.to_string(),
-            message: reason.message.to_string(),
-            at_ms: reason.at.0,
-        }),
+        eviction: workload.last_eviction.as_ref().map(Into::into),
         deleted_at,
     }
 }
@@ -299,11 +293,7 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
         waited_ms: state.waited_ms,
         ran_ms: state.ran_ms,
         pending: Arc::default(),
-        last_eviction: state.eviction.map(|reason| ReasonView {
-            code: reason.code.into(),
-            message: reason.message.into(),
-            at: Instant(reason.at_ms),
-        }),
+        last_eviction: state.eviction.map(Into::into),
         past: None,
         over_quota: false,
         requested: units::Resources::ZERO,

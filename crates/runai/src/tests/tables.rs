@@ -148,10 +148,11 @@ fn moved() -> Workload {
     let mut job = workload("train1 Training Running team-a asked=1 held=1 age=100 on=node1");
     // 0.3 of 16 GiB is not a whole number of any unit.
     job.allocated_resources.gpu_memory = Some("5153960755".into());
-    job.additional_fields.last_eviction = Some(api_types::Reason {
+    job.additional_fields.last_eviction = Some(api_types::Eviction {
         code: "E001".into(),
         message: "moved for a2 of team-b".into(),
         at: api_types::Time(units::Instant(NOW_MS - 60_000)),
+        beneficiary: None,
     });
     job
 }

@@ -27,7 +27,12 @@ async fn busy(lab: &Lab) -> Store {
     let (store, workloads) = lab.filled().await;
     let gone = WorkloadState {
         deleted_at: Some(units::Instant(9)),
-        eviction: Some(ReasonBody { code: "E1".to_owned(), message: "x".to_owned(), at_ms: 8 }),
+        eviction: Some(ReasonBody {
+            code: "E1".to_owned(),
+            message: "x".to_owned(),
+            at_ms: 8,
+            beneficiary: None,
+        }),
         ..workloads[1].state.clone()
     };
     let credential = CredentialRow {

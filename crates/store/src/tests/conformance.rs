@@ -19,7 +19,12 @@ pub(super) async fn everything_comes_back_after_reopening(lab: &Lab) {
         restarts: 3,
         not_before: Some(Instant(9)),
         completed_at: Some(Instant(10)),
-        eviction: Some(ReasonBody { code: "E1".to_owned(), message: "x".to_owned(), at_ms: 8 }),
+        eviction: Some(ReasonBody {
+            code: "E1".to_owned(),
+            message: "x".to_owned(),
+            at_ms: 8,
+            beneficiary: None,
+        }),
         ..workloads[0].state.clone()
     };
     std::sync::Arc::make_mut(&mut workloads[0].spec).priority.class = "high".to_owned();

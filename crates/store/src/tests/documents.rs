@@ -36,7 +36,8 @@ async fn one_of_each(lab: &Lab) -> Store {
     };
     let row =
         DepartmentRow { id: 1, name: "research".to_owned(), body: department, deleted_at: None };
-    let reason = ReasonBody { code: "E1".to_owned(), message: "m".to_owned(), at_ms: 1 };
+    let reason =
+        ReasonBody { code: "E1".to_owned(), message: "m".to_owned(), at_ms: 1, beneficiary: None };
     let state = WorkloadState { eviction: Some(reason), ..workloads[0].state.clone() };
     let changes = [
         Change::Department(row),
