@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::body::HttpBody as _;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
@@ -114,7 +113,7 @@ async fn collect(
     permit: Option<&ConnectionPermit>,
 ) -> Result<Bytes, ApiError> {
     let mut whole = Vec::new();
-    let said = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
+    let mut counted = SMALL_BODY_BYTES;
     while let Some(frame) = body.frame().await {
         let frame =
             frame.map_err(|error| ApiError::bad(format!("the body could not be read: {error}")))?;
@@ -123,10 +122,11 @@ async fn collect(
             let message = format!("the body is larger than {bytes_max} bytes");
             return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message));
         }
-        let is_small = |bytes: usize| bytes <= SMALL_BODY_BYTES;
-        if is_small(whole.len()) && !is_small(whole.len() + piece.len()) {
-            let bytes = said.unwrap_or(bytes_max).min(bytes_max);
-            permit.map_or(Ok(()), |permit| permit.takes_large_body(bytes))?;
+        let bytes = whole.len() + piece.len();
+        if bytes > counted {
+            // In steps, since each looks at all connections.
+            counted = bytes.next_multiple_of(SMALL_BODY_BYTES);
+            permit.map_or(Ok(()), |permit| permit.takes_large_body(counted))?;
         }
         whole.extend_from_slice(&piece);
     }

@@ -25,6 +25,8 @@ const RESERVED: usize = 64;
 pub(crate) const SMALL_BODY_BYTES: usize = 64 << 10;
 /// Most bytes of larger request bodies at a time.
 const LARGE_BODIES_BYTES_MAX: usize = 64 << 20;
+/// Bytes beside these for callers that have no larger body yet.
+const LARGE_BODIES_BYTES_RESERVED: usize = 16 << 20;
 /// Most bytes of larger request bodies of one caller at a time, or of one client without a token.
 const OWN_BODIES_BYTES_MAX: usize = 16 << 20;
 /// Longest until the head of the first request is there.
@@ -265,18 +267,21 @@ impl ConnectionPermit {
     /// # Errors
     /// The caller, or all together, send as many bytes as allowed.
     pub(crate) fn takes_large_body(&self, bytes: usize) -> Result<(), ApiError> {
-        let table = self.0.all.table();
-        let Some(own) = table.all.get(&self.0.number) else { return Ok(()) };
+        let (table, number) = (self.0.all.table(), self.0.number);
+        let Some(own) = table.all.get(&number) else { return Ok(()) };
         let is_own = |one: &&Entry| match &own.caller {
             Some(caller) => one.caller.as_ref() == Some(caller),
             None => one.client == own.client,
         };
+        let others = || table.all.iter().filter(|(other, _)| **other != number);
         let sum = |all: &mut dyn Iterator<Item = &Entry>| -> usize {
             all.map(|one| one.connection.large_body_bytes()).sum()
         };
-        let others = sum(&mut table.all.values());
-        let is_full = others + bytes > LARGE_BODIES_BYTES_MAX;
-        if is_full || sum(&mut table.all.values().filter(is_own)) + bytes > OWN_BODIES_BYTES_MAX {
+        let of_all = sum(&mut others().map(|(_, one)| one));
+        let of_own = sum(&mut others().map(|(_, one)| one).filter(is_own));
+        let reserved = if of_own == 0 { LARGE_BODIES_BYTES_RESERVED } else { 0 };
+        let is_full = of_all + bytes > LARGE_BODIES_BYTES_MAX + reserved;
+        if is_full || of_own + bytes > OWN_BODIES_BYTES_MAX {
             let why = format!(
                 "too many large requests at a time: bodies of more than {} KiB may have {} MiB \
                  together, those of one caller {} MiB; send fewer at a time, or try again in \

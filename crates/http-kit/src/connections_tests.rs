@@ -154,22 +154,43 @@ fn few_files_mean_few_connections() {
     assert_eq!(Limits::for_files(1 << 20).connections, CONNECTIONS_MAX);
 }
 
+/// A connection of a caller that sends a large body.
+fn sends(
+    all: &Arc<Connections>,
+    caller: &str,
+    bytes: usize,
+) -> Result<ConnectionPermit, StatusCode> {
+    let permit = all.admit_client(Client::Account(1000), false).expect("room");
+    permit.belongs_to(caller).unwrap();
+    permit.takes_large_body(bytes).map_err(|refused| refused.status).map(|()| permit)
+}
+
 #[test]
 fn large_bodies_of_one_caller_leave_room_for_those_of_others() {
     let all = connections(256);
-    let admit = |caller: &str| {
-        let permit = all.admit_client(Client::Account(1000), false).expect("room");
-        permit.belongs_to(caller).unwrap();
-        permit
-    };
-    let sends =
-        |permit: &ConnectionPermit| permit.takes_large_body(1 << 20).map_err(|no| no.status);
-    let own: Vec<_> = (0..OWN_BODIES_BYTES_MAX >> 20).map(|_| admit("greedy")).collect();
-    let requests: Vec<_> = own.iter().map(asks).collect();
-    assert!(own.iter().all(|one| sends(one).is_ok()));
-    let more = admit("greedy");
-    assert_eq!(sends(&more), Err(StatusCode::TOO_MANY_REQUESTS));
-    assert_eq!(sends(&admit("other")), Ok(()), "others have their part");
-    drop(requests);
-    assert_eq!(sends(&more), Ok(()), "answered ones no longer count");
+    let full = sends(&all, "greedy", OWN_BODIES_BYTES_MAX).unwrap();
+    assert_eq!(
+        full.takes_large_body(OWN_BODIES_BYTES_MAX).map_err(|no| no.status),
+        Ok(()),
+        "grows"
+    );
+    let request = asks(&full);
+    assert_eq!(sends(&all, "greedy", 1).unwrap_err(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(sends(&all, "other", 1).is_ok());
+    drop(request);
+    assert!(sends(&all, "greedy", 1).is_ok(), "answered ones no longer count");
+}
+
+#[test]
+fn large_bodies_of_many_callers_leave_room_for_one_that_has_none() {
+    let all = connections(256);
+    let callers = LARGE_BODIES_BYTES_MAX / OWN_BODIES_BYTES_MAX;
+    let kept: Vec<_> = (0..callers)
+        .map(|n| sends(&all, &format!("c{n}"), OWN_BODIES_BYTES_MAX - 1).unwrap())
+        .collect();
+    let refused = sends(&all, "c0", callers + 1).unwrap_err();
+    assert_eq!(refused, StatusCode::TOO_MANY_REQUESTS, "all together have enough");
+    let new = sends(&all, "new", LARGE_BODIES_BYTES_RESERVED).unwrap();
+    assert_eq!(sends(&all, "newer", 1 << 20).unwrap_err(), StatusCode::TOO_MANY_REQUESTS);
+    drop((kept, new));
 }
