@@ -27,7 +27,13 @@ fn request(server: &Server, limit: UserLimit, number: usize) -> Option<(Value, S
             train(json!({"image": "i", "environmentVariables": variable(large)}))
         }
         UserLimit::LabelsBytes => train(json!({"image": "i", "annotations": variable(large)})),
-        UserLimit::ProjectWorkloads | UserLimit::ProjectPods => train(json!({"image": "i"})),
+        UserLimit::ProjectWorkloads => train(json!({"image": "i"})),
+        UserLimit::ProjectPods => {
+            let mut body = server.job(&format!("job-{number}"), &json!({"image": "i"}));
+            body["spec"]["distributedFramework"] = json!("PyTorch");
+            body["spec"]["numWorkers"] = json!(2);
+            Some((json!("POST"), "/api/v1/workloads/distributed".to_owned(), body))
+        }
         UserLimit::ProjectWorkloadBytes => {
             train(json!({"image": "i", "args": "x".repeat(large * 10)}))
         }
@@ -52,6 +58,7 @@ fn request(server: &Server, limit: UserLimit, number: usize) -> Option<(Value, S
 fn small(limit: UserLimit) -> u64 {
     match limit {
         UserLimit::ProjectWorkloadBytes => 4000,
+        UserLimit::ProjectPods => 3,
         UserLimit::EnvironmentBytes | UserLimit::LabelsBytes => 500,
         UserLimit::ObjectsOfOneBytes => 700,
         UserLimit::ObjectBytes => 250,

@@ -38,6 +38,8 @@ impl State {
         self.ports_are_free(project_id, &spec)?;
         let here = self.workloads.count_in(project_id);
         self.settings.user_limits.check(UserLimit::ProjectWorkloads, here + 1)?;
+        let pods = self.workloads.use_of(project_id).pods + u64::from(spec.pod_count());
+        self.settings.user_limits.check(UserLimit::ProjectPods, pods)?;
         let archived = self.workloads.archived_in(project_id);
         self.settings.user_limits.check(UserLimit::ProjectArchivedWorkloads, archived + 1)?;
         match is_strict.then(|| self.never_fits(project, &spec)).flatten() {
@@ -64,11 +66,8 @@ impl State {
         spec::check_workload(&spec)?;
         self.settings.user_limits.check(UserLimit::EnvironmentBytes, spec.environment_bytes())?;
         self.settings.user_limits.check(UserLimit::LabelsBytes, spec.labels_bytes())?;
-        let taken = self.workloads.taken_in(project.unit.id);
-        let (bytes, pods) =
-            (taken.bytes + spec.json_bytes(), taken.pods + u64::from(spec.pod_count()));
+        let bytes = self.workloads.use_of(project.unit.id).bytes + spec.json_bytes();
         self.settings.user_limits.check(UserLimit::ProjectWorkloadBytes, bytes)?;
-        self.settings.user_limits.check(UserLimit::ProjectPods, pods)?;
         runs?;
         self.secrets_exist(project.unit.id, &spec)?;
         self.settle_places(project, &mut spec)?;

@@ -50,31 +50,13 @@ use timed_reasons::TimedReasons;
 /// Workload of a pod, and its number there.
 pub(crate) type Home = (Uuid, usize);
 
-/// Pods and bytes of the specifications of some workloads.
+/// Use of the limits of a project by its workloads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct ProjectUse {
+    /// Pods that wait, run or ended.
     pub(crate) pods: u64,
-    /// As JSON.
+    /// Specifications as JSON.
     pub(crate) bytes: u64,
-}
-
-impl Taken {
-    /// Those of one workload. The pods of an inference are those of its revisions.
-    pub(crate) fn by(spec: &WorkloadSpec) -> Self {
-        let pods = if spec.has_revisions() { 0 } else { spec.pod_count().into() };
-        Self { pods, bytes: spec.json_bytes() }
-    }
-
-    /// These with others.
-    pub(crate) const fn plus(self, more: Self) -> Self {
-        Self { pods: self.pods + more.pods, bytes: self.bytes + more.bytes }
-    }
-
-    /// These without some of them.
-    pub(crate) const fn less(self, some: Self) -> Self {
-        let pods = self.pods.saturating_sub(some.pods);
-        Self { pods, bytes: self.bytes.saturating_sub(some.bytes) }
-    }
 }
 
 /// The workloads that are not deleted.
@@ -87,7 +69,7 @@ pub(crate) struct Workloads {
     homes: BTreeMap<Uuid, Home>,
     by_model: BTreeMap<WorkloadId, Uuid>,
     /// Use of the limits of each project that has workloads.
-    taken: BTreeMap<u64, Taken>,
+    used: BTreeMap<u64, ProjectUse>,
     /// Workloads with holdings, by project.
     holders: BTreeMap<u64, BTreeSet<Uuid>>,
     /// Restart time of pods that wait in their place, by id.
@@ -174,9 +156,9 @@ impl Workloads {
         self.names.get(&project).map_or(0, |names| names.len() as u64)
     }
 
-    /// Pods and bytes of the specifications of a project's workloads.
-    pub(crate) fn taken_in(&self, project: u64) -> Taken {
-        self.taken.get(&project).copied().unwrap_or_default()
+    /// Pods of a project's workloads, and bytes of their specifications.
+    pub(crate) fn use_of(&self, project: u64) -> ProjectUse {
+        self.used.get(&project).copied().unwrap_or_default()
     }
 
     /// Time at which the text of a pending reason changes, if only time passes.
@@ -194,7 +176,7 @@ impl Workloads {
         let mut fresh = Self::default();
         self.all.values().for_each(|workload| fresh.insert(workload.clone()));
         (&fresh.names, &fresh.homes, &fresh.by_model) == (&self.names, &self.homes, &self.by_model)
-            && fresh.taken == self.taken
+            && fresh.used == self.used
             && fresh.restarting == self.restarting
             && self.classes.all_members().eq(fresh.classes.all_members())
             && self.holders.values().flatten().all(|id| self.all.contains_key(id))
@@ -222,7 +204,8 @@ impl Workloads {
     /// Adds a workload as it is, with its ids in the model.
     fn insert(&mut self, workload: Workload) {
         let id = workload.id;
-        self.take(workload.project_id, Taken::by(&workload.spec), Taken::default());
+        let pods = workload.pods.iter().count() as u64;
+        self.add_use(workload.project_id, pods, workload.spec.json_bytes());
         if workload.spec.revision.is_none() {
             let names = self.names.entry(workload.project_id).or_default();
             names.insert(workload.spec.name.clone(), id);
@@ -243,6 +226,8 @@ impl Workloads {
         let Some(workload) = self.all.get_mut(&id) else { return };
         self.homes.insert(pod.id, (id, pod.number()));
         workload.pods.insert(pod);
+        let project = workload.project_id;
+        self.add_use(project, 1, 0);
     }
 
     /// Puts a pod in the place of the one with its number; returns the id of that.
@@ -257,18 +242,24 @@ impl Workloads {
     /// Replaces the specification of a workload.
     fn set_spec(&mut self, id: Uuid, spec: Arc<WorkloadSpec>) {
         let Some(workload) = self.all.get_mut(&id) else { return };
-        let (project, added) = (workload.project_id, Taken::by(&spec));
-        let before = std::mem::replace(&mut workload.spec, spec);
-        self.take(project, added, Taken::by(&before));
+        let (project, added) = (workload.project_id, spec.json_bytes());
+        let removed = std::mem::replace(&mut workload.spec, spec).json_bytes();
+        self.add_use(project, 0, added);
+        self.free_use(project, 0, removed);
     }
 
-    /// Adds to what a project takes, and subtracts from it.
-    fn take(&mut self, project: u64, added: Taken, removed: Taken) {
-        let left = self.taken_in(project).plus(added).less(removed);
-        match left == Taken::default() {
-            true => self.taken.remove(&project),
-            false => self.taken.insert(project, left),
-        };
+    fn add_use(&mut self, project: u64, pods: u64, bytes: u64) {
+        let used = self.used.entry(project).or_default();
+        (used.pods, used.bytes) = (used.pods + pods, used.bytes + bytes);
+    }
+
+    fn free_use(&mut self, project: u64, pods: u64, bytes: u64) {
+        let used = self.used.entry(project).or_default();
+        used.pods = used.pods.saturating_sub(pods);
+        used.bytes = used.bytes.saturating_sub(bytes);
+        if *used == ProjectUse::default() {
+            self.used.remove(&project);
+        }
     }
 
     /// Removes the ids in the model from a workload and its pods; returns them.
@@ -282,7 +273,8 @@ impl Workloads {
 
     fn remove(&mut self, id: Uuid) -> Option<Workload> {
         let workload = self.all.remove(&id)?;
-        self.take(workload.project_id, Taken::default(), Taken::by(&workload.spec));
+        let pods = workload.pods.iter().count() as u64;
+        self.free_use(workload.project_id, pods, workload.spec.json_bytes());
         self.note_holding(workload.project_id, id, false);
         if let Some(class) = workload.pending_class() {
             self.classes.leave(class, id);

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::effect::Action;
 use crate::emit::EventBuilder;
 use crate::state::State;
-use crate::workloads::{Taken, Workload};
+use crate::workloads::Workload;
 use crate::{Error, pools};
 use spec::{UserLimit, WorkloadSpec};
 
@@ -80,11 +80,11 @@ impl State {
         }
         self.may_change(workload, &spec, &changed)?;
         // A smaller specification is always allowed.
-        let (was, will) = (Taken::by(&workload.spec), Taken::by(&spec));
-        let taken = self.workloads.taken_in(workload.project_id).less(was).plus(will);
-        if will.bytes > was.bytes {
+        let (was, bytes) = (workload.spec.json_bytes(), spec.json_bytes());
+        if bytes > was {
+            let beside = self.workloads.use_of(workload.project_id).bytes.saturating_sub(was);
             self.settings.user_limits.check(UserLimit::LabelsBytes, spec.labels_bytes())?;
-            self.settings.user_limits.check(UserLimit::ProjectWorkloadBytes, taken.bytes)?;
+            self.settings.user_limits.check(UserLimit::ProjectWorkloadBytes, beside + bytes)?;
         }
         let limits_gpus = workload.spec.pods.pod.gpu != spec.pods.pod.gpu;
         self.limits.forget_expiry(&self.workloads[&id]);
