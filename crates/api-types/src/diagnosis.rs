@@ -27,9 +27,12 @@ pub struct Diagnosis {
     /// The projects of `holders`, as values.
     #[serde(default)]
     pub project_holdings: Vec<ProjectHolding>,
-    /// The workloads that go before it in its project, the first of them.
+    /// Workloads of its project that the scheduler looks at before it, the first of them.
     #[serde(default)]
     pub ahead: Vec<WorkloadAhead>,
+    /// Number of further ones.
+    #[serde(default)]
+    pub ahead_more: u32,
     /// True if everything that might help was tried.
     pub complete: bool,
     /// All of it in lines under headings, for people.
@@ -69,18 +72,21 @@ pub struct Advice {
     pub raises: Vec<Raise>,
 }
 
-/// A workload that goes before a waiting one of its project.
+/// A workload that the scheduler looks at before a waiting one of its project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadAhead {
     /// The workload.
     pub workload: WorkloadName,
-    /// GPUs that it asks for.
+    /// GPUs that its waiting pods ask for.
     pub requested_gpus: Millis,
-    /// Its priority.
-    pub priority: String,
-    /// True if it is more important; otherwise it is as important and older.
-    pub more_important: bool,
+    /// Why it goes before: `more_important`, `minimum` (it lacks pods of its minimum) or `older`.
+    pub precedence: String,
+    /// Value of its priority, if it is more important.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// The precedence in a few words.
+    pub message: String,
 }
 
 /// A workload, as others see it.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api_types::{
     Advice, Diagnosis, Explanation, FractionLimit, LiveEvent, Millis, NodesAlike, ProjectHolding,
-    Raise, ResourceKind, Search, ShareInPool, StartEstimate, WorkloadHolding, WorkloadName,
+    Raise, ResourceKind, Search, ShareInPool, StartEstimate, WorkloadAhead, WorkloadHolding,
+    WorkloadName,
 };
 use reasons::diagnosis as found;
 use reasons::diagnosis::Change;
@@ -20,7 +21,6 @@ use view::{
 
 use super::Context;
 use super::advice::{self, May};
-use super::ahead::Ahead;
 use super::cluster::{fraction_limit, fractions_on, share_on};
 use super::workload::{eviction, failure, message_of, nodes, phase_name, reason_of, reasons};
 
@@ -164,16 +164,30 @@ impl FurtherAdvice {
     }
 }
 
-/// Diagnosis of a waiting workload, for a caller with these rights, with those that go before it and
-/// with further advice.
+/// The diagnosis without labels by which a node would go to another pool: it was tried out in its
+/// present one.
+fn within_pools(found: &found::Diagnosis, view: &View) -> found::Diagnosis {
+    let is_of_pool = |label: &str| {
+        let mut labels = view.pools.iter().filter_map(|pool| pool.settings.label.as_ref());
+        labels.any(|(key, _)| key == label)
+    };
+    let mut found = found.clone();
+    found.advice.retain(|one| match &one.change {
+        Change::Label { key, .. } => !is_of_pool(key),
+        _ => true,
+    });
+    found
+}
+
+/// Diagnosis of a waiting workload, for a caller with these rights, with further advice.
 pub fn diagnosis(
     found: &reasons::diagnosis::Diagnosis,
     view: &View,
     now: Instant,
     may: &May<'_>,
-    ahead: Ahead,
     further: Vec<FurtherAdvice>,
 ) -> Diagnosis {
+    let found = &within_pools(found, view);
     let further_lines = further.iter().map(FurtherAdvice::lines).collect();
     let searches = found
         .searches
@@ -206,7 +220,7 @@ pub fn diagnosis(
             _ => Vec::new(),
         },
     });
-    let details = found.details_with(now, &how_to, &ahead.lines(), further_lines);
+    let details = found.details_with(now, &how_to, further_lines);
     let all = advice.chain(further.into_iter().map(FurtherAdvice::shown));
     let advice = all.zip(&details.advice_at);
     let advice = advice.map(|(one, at)| Advice { line: u32::try_from(*at).ok(), ..one }).collect();
@@ -218,7 +232,8 @@ pub fn diagnosis(
         node_classes: found.parts.iter().flat_map(|part| &part.classes).map(alike).collect(),
         workload_holdings: found.holders.workloads.iter().map(|one| held(one, &ids)).collect(),
         project_holdings: found.holders.queues.iter().map(held_by_queue).collect(),
-        ahead: ahead.named,
+        ahead: found.ahead.named.iter().map(|one| before(one, &ids)).collect(),
+        ahead_more: found.ahead.more,
         complete: found.complete,
         lines: details.lines,
     }
@@ -232,6 +247,7 @@ pub fn lines_before_submission(
     now: Instant,
     may: &May<'_>,
 ) -> Vec<String> {
+    let found = &within_pools(found, view);
     let ids = Ids::new(found, view);
     let how_to = |advice: &found::Advice| match advice.updates_workload() {
         true => found::HowTo::default(),
@@ -255,6 +271,7 @@ impl Ids {
         });
         let all = found.holders.workloads.iter().map(|holder| &holder.workload).chain(ends);
         let waiting = found.advice.iter().map(|advice| &advice.workload);
+        let waiting = waiting.chain(found.ahead.named.iter().map(|one| &one.workload));
         let wanted: BTreeSet<_> = all.chain(waiting).map(key).collect();
         let own = |of: &WorkloadView| (of.project_name.clone(), of.spec.name.clone());
         let there = view.workloads.values().map(|workload| (own(workload), workload.id));
@@ -302,6 +319,20 @@ fn held(of: &found::Holder, ids: &Ids) -> WorkloadHolding {
         resource: resource(of.kind),
         held: of.held,
         standing: of.standing.name().to_owned(),
+    }
+}
+
+fn before(of: &found::Before, ids: &Ids) -> WorkloadAhead {
+    let priority = match of.precedence {
+        found::Precedence::MoreImportant { priority } => Some(priority),
+        _ => None,
+    };
+    WorkloadAhead {
+        workload: ids.named(&of.workload),
+        requested_gpus: Millis(of.gpu_millis),
+        precedence: of.precedence.name().to_owned(),
+        priority,
+        message: of.precedence.text(),
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod address;
 mod advice;
-mod ahead;
 mod cluster;
 mod compute;
 mod container;
@@ -44,7 +43,6 @@ pub use address::{
     whose,
 };
 pub use advice::{May, Requirement, simulated_node_flags};
-pub use ahead::{Ahead, ahead};
 pub use cluster::{
     ClusterName, cluster, gpu, leftover, new_node, node, node_change, node_status, notice, outage,
 };

@@ -17,16 +17,16 @@ use super::wire;
 const CHANGEABLE_COMPUTE: [&str; 2] = ["gpuPortionLimit", "gpuMemoryLimit"];
 
 /// Fields of a workload that can change while it exists. For a workload from a manifest only the
-/// first can.
+/// first two can.
 const CHANGEABLE: [&str; 8] = [
     "priorityClass",
+    "schedulingGates",
     "preemptibility",
     "backoffLimit",
     "labels",
     "annotations",
     "autoDeletionTimeAfterCompletionSeconds",
     "terminateAfterPreemption",
-    "schedulingGates",
 ];
 
 /// Refuses a change from one specification to another if it concerns a field that cannot change.
@@ -45,7 +45,7 @@ pub fn check_changeable(
         }
         spec
     });
-    let changeable = if of_manifest { &CHANGEABLE[..1] } else { &CHANGEABLE[..] };
+    let changeable = if of_manifest { &CHANGEABLE[..2] } else { &CHANGEABLE[..] };
     let fields = after.as_object().into_iter().flatten();
     let differs = |field: &String, value: &Value| now.get(field).unwrap_or(&Value::Null) != value;
     let mut fixed = fields

@@ -7,6 +7,9 @@ use model::{Operator, is_host};
 use spec::GpuRequest;
 use view::{View, WorkloadView};
 
+/// Maximum number of nodes that are named.
+const NAMED_MAX: usize = 5;
+
 /// Warnings about a workload that was accepted, after that of the scheduler.
 pub fn warnings(of: &WorkloadView, view: &View, scheduler: Option<String>) -> Vec<String> {
     let unknown = unknown_nodes(of, view).into_iter().chain(unknown_profiles(of, view));
@@ -22,9 +25,13 @@ fn unknown_nodes(of: &WorkloadView, view: &View) -> Option<String> {
         Operator::NotIn(names) => Some(names),
         _ => None,
     });
-    let is_unknown = |name: &&String| view.nodes.iter().all(|node| node.name != **name);
-    let unknown: BTreeSet<_> = excluded.flatten().filter(is_unknown).collect();
-    let unknown: Vec<_> = unknown.into_iter().map(|name| units::shown(name)).collect();
+    let excluded: BTreeSet<&String> = excluded.flatten().collect();
+    if excluded.is_empty() {
+        return None;
+    }
+    let there: BTreeSet<&String> = view.nodes.iter().map(|node| &node.name).collect();
+    let unknown = excluded.difference(&there).take(NAMED_MAX);
+    let unknown: Vec<_> = unknown.map(|name| units::shown(name)).collect();
     (!unknown.is_empty()).then(|| {
         let (verb, plural) = if unknown.len() == 1 { ("is", "") } else { ("are", "s") };
         format!(

@@ -396,7 +396,7 @@ pub(super) fn reason_of(view: &WorkloadView, why: &ReasonView) -> Reason {
 
 /// The sentence of a reason of a workload; that of scheduling gates with their names.
 pub(super) fn message_of(view: &WorkloadView, why: &ReasonView) -> String {
-    match why.code == GATED.code {
+    match why.code == GATED.code && !view.spec.gates.is_empty() {
         true => format!("{}: {}", why.message, view.spec.gates.join(", ")),
         false => why.message.to_string(),
     }

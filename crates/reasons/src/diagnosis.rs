@@ -3,6 +3,7 @@
 //! reasons of a cycle are the short answer.
 
 mod advice;
+mod ahead;
 mod apply;
 mod change;
 mod holders;
@@ -14,6 +15,7 @@ use units::{Instant, Kind, format_millis};
 use crate::{Pending, number};
 
 pub use advice::{Advice, HowTo};
+pub use ahead::{Ahead, Before, Precedence};
 pub use apply::apply_change;
 pub use change::{Change, Raise};
 pub use holders::{Holder, Holders, HoldingQueue, OwnDemand, Standing};
@@ -33,6 +35,8 @@ pub struct Diagnosis {
     pub holders: Holders,
     /// Searches for workloads to move or preempt, and why each failed.
     pub searches: Vec<Search>,
+    /// Workloads of its project that the scheduler looks at before it.
+    pub ahead: Ahead,
     /// Changes that would let it start, each tried out.
     pub advice: Vec<Advice>,
     /// Number of trial decisions.
@@ -69,17 +73,15 @@ impl Diagnosis {
     /// All but the reasons, with the steps that this reader can take for each advice.
     #[must_use]
     pub fn details_for(&self, now: Instant, how_to: &dyn Fn(&Advice) -> HowTo) -> Vec<String> {
-        self.details_with(now, how_to, &[], Vec::new()).lines
+        self.details_with(now, how_to, Vec::new()).lines
     }
 
-    /// The details, with the workloads that go before it in its project, and with further advice,
-    /// each in its lines.
+    /// The details with further advice, each in its lines.
     #[must_use]
     pub fn details_with(
         &self,
         now: Instant,
         how_to: &dyn Fn(&Advice) -> HowTo,
-        ahead: &[String],
         further: Vec<Vec<String>>,
     ) -> Details {
         let mut lines = Vec::new();
@@ -95,7 +97,7 @@ impl Diagnosis {
         let nodes = if fits { "Where it would fit" } else { "Where it does not fit" };
         section(nodes, self.parts.iter().flat_map(Part::lines).collect());
         section("Who holds what it needs", self.holders.lines(now));
-        section("Who goes before it in its project", ahead.to_vec());
+        section("Who is looked at before it in its project", self.ahead.lines());
         let searches = self
             .searches
             .iter()

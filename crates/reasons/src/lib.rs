@@ -28,10 +28,6 @@ pub struct Code {
 
 /// Pods are held back by a scheduling gate.
 pub const GATED: Code = Code { code: "P305", name: "Gated" };
-/// It could not start even if everything were free.
-pub const NOT_COUNTED: Code = Code { code: "P204", name: "NotCounted" };
-/// It has failed and pauses before the next attempt.
-pub const BACKING_OFF: Code = Code { code: "P302", name: "BackingOff" };
 
 /// Number of an equivalence class of waiting workloads, which all decisions treat alike and which
 /// wait for the same reason. A scheduler never uses a number again.
@@ -523,11 +519,11 @@ impl Pending {
                 Code { code: "P202", name: "NonPreemptibleOverQuota" }
             }
             Self::NotEntitledToMore { .. } => Code { code: "P203", name: "NotEntitledToMore" },
-            Self::NotCounted { .. } => NOT_COUNTED,
+            Self::NotCounted { .. } => Code { code: "P204", name: "NotCounted" },
             Self::Protected { .. } => Code { code: "P205", name: "Protected" },
             Self::WaitingForRelease { .. } => Code { code: "P301", name: "WaitingForRelease" },
             Self::Gated { .. } => GATED,
-            Self::BackingOff { .. } => BACKING_OFF,
+            Self::BackingOff { .. } => Code { code: "P302", name: "BackingOff" },
             Self::SearchCutShort { .. } => Code { code: "P303", name: "SearchCutShort" },
             Self::BehindReservation { .. } => Code { code: "P306", name: "BehindReservation" },
         }

@@ -13,11 +13,11 @@ use units::Instant;
 
 use crate::actions::explain::queue_reasons;
 use crate::session::Session;
-use crate::{Policy, cycle};
+use crate::{Policy, cycle, never_fits};
 #[cfg(feature = "kai")]
 use crate::{Profile, kai};
 use reasons::Pending;
-use reasons::diagnosis::{Diagnosis, Holders};
+use reasons::diagnosis::{Ahead, Diagnosis, Holders};
 
 #[cfg(feature = "kai")]
 pub(crate) use search::refusals;
@@ -61,5 +61,7 @@ pub fn diagnose(
     let _ = after.commit();
     let base = advice::Base { cluster: &after, id, asked, now, policy };
     let advice::Found { advice, tries, complete } = advice::advice(base, &parts, &times);
-    Some(Diagnosis { reasons, in_pools, parts, holders, searches, advice, tries, complete })
+    let could_start = |other| never_fits(&after, &after.workloads()[other].spec).is_none();
+    let ahead = Ahead::of(&after, id, now, could_start);
+    Some(Diagnosis { reasons, in_pools, parts, holders, searches, ahead, advice, tries, complete })
 }

@@ -137,7 +137,8 @@ pub fn above(department: &str, pools: &[QuotasInPool<'_>]) -> Option<String> {
              quota"
         ));
     }
-    let more = more(|pool| pool.projects)?;
+    // A project without a quota has no part in it.
+    let more = more(|pool| if pool.project > 0 { pool.projects } else { 0 })?;
     Some(format!(
         "the quotas of the projects of department {department} are together more than it has: {more}; \
          they cannot all be used at once"

@@ -115,6 +115,7 @@ export interface Datasource {
 export interface Diagnosis {
   advice: Array<Advice>;
   ahead?: Array<WorkloadAhead>;
+  aheadMore?: number;
   complete: boolean;
   holders: Array<string>;
   lines: Array<string>;
@@ -666,8 +667,9 @@ export interface Workload {
 }
 
 export interface WorkloadAhead {
-  moreImportant: boolean;
-  priority: string;
+  message: string;
+  precedence: string;
+  priority?: number | null;
   requestedGpus: Millis;
   workload: WorkloadName;
 }

@@ -95,10 +95,7 @@ pub(super) async fn explain(
         }
         None => Vec::new(),
     };
-    let diagnosis = found.map(|(found, now)| {
-        let ahead = convert::ahead(&workload, &view);
-        convert::diagnosis(&found, &view, now, &may, ahead, further)
-    });
+    let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, &view, now, &may, further));
     let estimate = match parts.contains(&ExplanationPart::Estimate) {
         true => forecast::start_estimate(&state, &workload).await?,
         false => None,

@@ -91,7 +91,7 @@ impl Server {
                 let change = OrgChange { name: None, ..org("", &share) };
                 OrchestratorCommand::UpdateDepartment { by, id: self.department(&name), change }
             }
-            Command::Project(Project::Create { name, department, share }) => {
+            Command::Project(Project::Create { name, department, share, .. }) => {
                 let department_id = self.department(&department.unwrap());
                 OrchestratorCommand::CreateProject { by, department_id, spec: org(&name, &share) }
             }
@@ -202,9 +202,7 @@ impl Server {
             (line_of(&of.change), advice, lines)
         };
         let view = self.machine.view().unwrap();
-        let advice =
-            convert::diagnosis(&found, view, now, &|_| true, convert::Ahead::default(), Vec::new());
-        let advice = advice.advice;
+        let advice = convert::diagnosis(&found, view, now, &|_| true, Vec::new()).advice;
         found.advice.iter().zip(advice).map(with_lines).collect()
     }
 

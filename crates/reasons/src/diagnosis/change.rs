@@ -1,11 +1,16 @@
 //! One change that might let a workload start. Owns: the possible changes, and the sentence of
 //! each. Does not know about: making the change.
 
-use model::{Cluster, Constraints, Node, QueueId, Taint};
+use std::collections::BTreeSet;
+
+use model::{Cluster, Constraints, Effect, Mismatch, Node, QueueId, Taint};
 use units::{Instant, Kind, format_bytes, format_millis};
 
 use super::{cores, span};
 use crate::{WorkloadRef, number, of};
+
+/// Domains of labels that tell a fact about a node: nobody sets them by hand.
+const FACTS: [&str; 2] = ["kubernetes.io/", "nvidia.com/"];
 
 /// A change to the workload, to others or to the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,18 +136,43 @@ pub enum Change {
 }
 
 impl Change {
-    /// The label that each node lacks for some of these constraints, if it lacks no more than one.
+    /// The label that each node lacks for some of these constraints, if it lacks no more than one,
+    /// nodes with most free GPUs first. Labels that tell a fact about a node are left out.
     #[must_use]
     pub fn missing_labels(cluster: &Cluster, constraints: &[Constraints]) -> Vec<Self> {
         let lacking = |node: &Node| {
             constraints.iter().find_map(|of| of.missing_label(&node.labels, &node.taints))
         };
-        let nodes = cluster.nodes().iter();
-        let labels = nodes.filter_map(|(_, node)| {
-            let (key, value) = lacking(node)?;
-            Some(Self::Label { node: node.name.clone(), key, value })
+        let is_given = |key: &str| !FACTS.iter().any(|domain| key.contains(domain));
+        let nodes = cluster.nodes().iter().filter_map(|(_, node)| {
+            let (key, value) = lacking(node).filter(|(key, _)| is_given(key))?;
+            let free = std::cmp::Reverse(node.free(true).gpu_millis);
+            Some((free, Self::Label { node: node.name.clone(), key, value }))
         });
-        labels.collect()
+        let mut nodes: Vec<_> = nodes.collect();
+        nodes.sort_by_key(|(free, _)| *free);
+        nodes.into_iter().map(|(_, label)| label).collect()
+    }
+
+    /// Tolerations of the taints that keep a workload away, and the removal of each that is the only
+    /// one of its node.
+    #[must_use]
+    pub fn of_taints(cluster: &Cluster, constraints: &[Constraints]) -> [Vec<Self>; 2] {
+        let tainted = cluster.nodes().iter().filter(|(_, node)| {
+            let check = |of: &Constraints| of.check(&node.labels, &node.taints);
+            constraints.iter().any(|of| check(of) == Err(Mismatch::Taint))
+        });
+        let hard = |node: &Node| -> Vec<Taint> {
+            let taints = node.taints.iter();
+            taints.filter(|taint| taint.effect != Effect::PreferNoSchedule).cloned().collect()
+        };
+        let on_nodes: Vec<_> = tainted.map(|(_, node)| (node.name.clone(), hard(node))).collect();
+        let all: BTreeSet<_> = on_nodes.iter().flat_map(|(_, taints)| taints).cloned().collect();
+        let alone = on_nodes.into_iter().filter_map(|(node, taints)| match &taints[..] {
+            [taint] => Some(Self::Untaint { node, taint: taint.clone() }),
+            _ => None,
+        });
+        [all.into_iter().map(|taint| Self::Tolerate { taint }).collect(), alone.collect()]
     }
 
     /// Short stable name of the kind of change.

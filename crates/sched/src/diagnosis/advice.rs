@@ -54,7 +54,9 @@ pub(super) fn advice(base: Base<'_>, parts: &[Part], times: &[Instant]) -> Found
         what_if.otherwise();
         what_if.elsewhere(parts);
     }
-    what_if.consider(&Change::Ungate);
+    if cluster.workloads()[id].pods.iter().any(|pod| cluster.gated().contains(pod)) {
+        what_if.consider(&Change::Ungate);
+    }
     what_if.later(times);
     if !parts.is_empty() {
         what_if.more();

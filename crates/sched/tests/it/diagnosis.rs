@@ -431,3 +431,17 @@ fn holders(w: &World, name: &str) -> String {
     let lines = all.lines().filter(|line| line.starts_with("  ") && line.contains(" holds "));
     lines.map(|line| format!("{}\n", line.trim_start())).collect()
 }
+
+#[test]
+fn workloads_that_are_looked_at_before_it_are_told_in_the_order_of_a_decision() {
+    let mut w = World::new("n1:2", "a:2");
+    w.run("submit a/runs -g 2 --interactive; submit a/older -g 2; submit a/never -g 3");
+    w.run("submit a/me -g 1; submit a/younger -g 1; submit a/urgent -g 2 --priority 90");
+    let text = w.diagnosed("me");
+    let (_, ahead) = text.split_once("Who is looked at before it in its project:\n").unwrap();
+    expect![[r#"
+          a/urgent asks for 2 GPUs: more important (priority 90)
+          a/older asks for 2 GPUs: older
+    "#]]
+    .assert_eq(ahead.split_once("Why nothing").unwrap().0);
+}

@@ -215,6 +215,8 @@ fn what_is_so_in_many_pools_is_one_reason_and_the_diagnosis_names_each() {
           a/x3 holds 1 GPU: nothing is taken from other projects for this one
           a/x4 holds 1 GPU: nothing is taken from other projects for this one
           b in pool p1 asks for 2 GPUs, of which 1 does not count for its fair share: that cannot start even on an empty cluster
+        Who is looked at before it in its project:
+          b/hired asks for 1 GPU: more important (priority 100)
         Why nothing was moved or taken for it:
           P401 nothing is moved: it needs 1 GPU and none is free on any node
           P402 nothing is taken from other projects: with 1 more it would hold more than its fair share; b in pool p1 holds 0 GPUs (quota 0, fair share 0)

@@ -3,10 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{
-    Constraints, Effect, GpuRequest, Mismatch, Node, PoolId, QueueId, Share, Taint, WorkloadId,
-    priority_steps,
-};
+use model::{Constraints, GpuRequest, PoolId, QueueId, Share, WorkloadId, priority_steps};
 use units::{GPU_MILLIS, Instant, Kind, Resources};
 
 use super::WhatIf;
@@ -162,7 +159,9 @@ impl WhatIf<'_> {
         if failing(Obstacle::Pool) {
             self.another_pool(&constraints);
         }
-        self.first(Change::missing_labels(self.cluster, &constraints).into_iter());
+        if failing(Obstacle::Selector) || failing(Obstacle::Affinity) {
+            self.first(Change::missing_labels(self.cluster, &constraints).into_iter());
+        }
         // The first pod of an affinity group may run anywhere, so no node fails for it.
         let minds_pods = constraints.iter().any(|constraints| {
             !constraints.pod_affinity.is_empty() || !constraints.pod_anti_affinity.is_empty()
@@ -171,7 +170,11 @@ impl WhatIf<'_> {
             self.consider(&Change::WithoutPodAffinity);
         }
         if failing(Obstacle::Taint) {
-            self.taints(&constraints);
+            let [tolerate, untaint] = Change::of_taints(self.cluster, &constraints);
+            for change in tolerate.iter().take(CANDIDATES_MAX) {
+                self.consider(change);
+            }
+            self.first(untaint.into_iter());
         }
     }
 
@@ -184,28 +187,6 @@ impl WhatIf<'_> {
         let from: Vec<_> = named.iter().cloned().collect();
         let others = pools.into_iter().filter(|pool| !named.contains(pool));
         self.first(others.map(|to| Change::NodePool { from: from.clone(), to }));
-    }
-
-    /// Tries tolerations of taints, and the removal of the first taint.
-    fn taints(&mut self, constraints: &[Constraints]) {
-        let tainted = self.cluster.nodes().iter().filter(|(_, node)| {
-            let check = |of: &Constraints| of.check(&node.labels, &node.taints);
-            constraints.iter().any(|of| check(of) == Err(Mismatch::Taint))
-        });
-        let hard = |node: &Node| -> Vec<Taint> {
-            let taints = node.taints.iter();
-            taints.filter(|taint| taint.effect != Effect::PreferNoSchedule).cloned().collect()
-        };
-        let on_nodes: Vec<_> = tainted.map(|(_, node)| (node.name.clone(), hard(node))).collect();
-        let all: BTreeSet<_> = on_nodes.iter().flat_map(|(_, taints)| taints).cloned().collect();
-        for taint in all.into_iter().take(CANDIDATES_MAX) {
-            self.consider(&Change::Tolerate { taint });
-        }
-        let alone = on_nodes.into_iter().filter_map(|(node, taints)| match &taints[..] {
-            [taint] => Some(Change::Untaint { node, taint: taint.clone() }),
-            _ => None,
-        });
-        self.first(alone);
     }
 
     /// Finds the first time at which it starts by itself.
