@@ -60,7 +60,7 @@ test("a workload deleted while its pane is open: its history stays, and no tab f
   // The address is a link that others open later.
   await page.reload();
   const later = page.getByRole("region", { name: "Workload a1" });
-  await expect(later).toContainText("There is no workload a1 any more");
+  await expect(later).toContainText("There is no workload a1 in the list any more");
   await expect(later).toContainText("asked for its deletion");
   await later.getByRole("button", { name: "CLOSE" }).click();
   await expect(later).toBeHidden();

@@ -20,7 +20,7 @@ export interface SessionInfo {
   versions: { server: string; interface: string };
 }
 
-/** Whoever is logged in: nobody without a session, or before it is known. */
+/** The session, if there is one and it is known. */
 type Caller = SessionInfo | null | undefined;
 
 export type Action = "create" | "read" | "update" | "delete";

@@ -25,7 +25,7 @@ interface Common {
 const PROJECTS_MAX = 200;
 
 /** Where the caller may make an asset: for all projects, those of a department, or one. */
-function useScopes(resource: string): Choice[] {
+function useScopes(resource: string, projectId: string | undefined): Choice[] {
   const { info } = useSession();
   const everywhere = useMay(resource, "create", {});
   const departments = useAll("department", "name")?.filter(({ id }) =>
@@ -34,11 +34,19 @@ function useScopes(resource: string): Choice[] {
   const server = useAll("server", "id")?.[0];
   const anyOf = useAllowed(resource, "create");
   const projects = useSome({ kind: "project", anyOf, sort: "name", to: PROJECTS_MAX });
+  const isOwn = { field: "id", operator: "==" as const, value: projectId ?? "" };
+  const own = useSome({ kind: "project", conditions: [isOwn], to: 1 })?.objects[0];
+  const mayHere =
+    own && may(info, resource, "create", { projectId: own.id, departmentId: own.parentId });
+  const listed = projects?.objects ?? [];
+  const isListed = listed.some(({ id }) => id === projectId);
   const cluster = { id: "cluster", name: `Cluster ${server?.clusterName ?? ""}` };
   return [
     ...(everywhere ? [cluster] : []),
     ...(departments ?? []).map((one) => choice("department", "Department", one)),
-    ...(projects?.objects ?? []).map((one) => choice("project", "Project", one)),
+    ...(mayHere && !isListed ? [own, ...listed] : listed).map((one) =>
+      choice("project", "Project", one),
+    ),
   ];
 }
 
@@ -69,10 +77,16 @@ const META = { scope: "", name: "" };
 function AssetForm(props: FormProps): React.ReactNode {
   const { title, action, resource, path, spec, children, onCreated, projectId } = props;
   const server = useAll("server", "id")?.[0];
-  const scopes = useScopes(resource);
+  const scopes = useScopes(resource, projectId);
   const [{ scope: kept, name }, change, forget] = useKept(`elastane-new-${resource}-meta`, META);
-  const wanted = [kept, "cluster", `project/${projectId}`];
-  const scope = wanted.find((one) => scopes.some(({ id }) => id === one)) ?? scopes[0]?.id ?? "";
+  const isThere = (one: string) => scopes.some(({ id }) => id === one);
+  const usual = ["cluster", `project/${projectId}`].find(isThere);
+  // A choice that is gone is not replaced by another: an asset would be seen by others than meant.
+  const scope = isThere(kept)
+    ? kept
+    : kept
+      ? ""
+      : (usual ?? (projectId ? "" : scopes[0]?.id) ?? "");
   const filled = spec();
   const close = () => {
     forget();
@@ -83,7 +97,7 @@ function AssetForm(props: FormProps): React.ReactNode {
     ? undefined
     : "lower-case letters, digits and -, not at the ends";
   const { tried, pending, error, submit } = useSubmit({
-    isReady: wrong === undefined && filled !== undefined,
+    isReady: wrong === undefined && filled !== undefined && scope !== "",
     send: () => {
       const meta = { name, ...scopeOf(scope, server?.clusterId) };
       return post<{ meta: AssetMeta }>(path, { meta, spec: filled });
@@ -100,6 +114,7 @@ function AssetForm(props: FormProps): React.ReactNode {
           label="Scope"
           value={scope}
           onChange={(chosen) => change({ scope: chosen })}
+          problem={tried && scope === "" ? "choose where it is to be seen" : undefined}
           choices={scopes}
         />
         <TextField

@@ -31,14 +31,14 @@ export function ExactTime(): React.ReactNode {
       hide();
       const focused = document.activeElement;
       const time = timeIn(focused);
-      // Who presses a cell with the mouse has the title.
+      // A reader with a mouse has the title.
       if (!time || !focused?.matches(":focus-visible")) return;
       const { left, bottom } = time.getBoundingClientRect();
       described = focused;
       described.setAttribute("aria-describedby", ID);
       setShown({ text: printExact(time.dateTime), left, top: bottom });
     };
-    // What has the focus is brought into view after it has it.
+    // The browser brings an element into view after it has the focus.
     const follow = () => described && show();
     const keyDown = ({ key }: KeyboardEvent) => key === "Escape" && hide();
     document.addEventListener("focusin", show);

@@ -8,7 +8,7 @@ import css from "./kit.module.css";
 export function Failure(props: {
   error: Error;
   onRetry?: (() => void) | undefined;
-  /** What is pressed, if it is not to try again. */
+  /** The name of the button, if it is not to try again. */
   retry?: string;
 }): React.ReactNode {
   const { error, onRetry, retry = "Try again" } = props;
@@ -55,11 +55,16 @@ export function NothingMatches(props: {
   );
 }
 
-/** What an address leads to is not there, or not for this user. */
-export function Gone(props: { what: string; children?: React.ReactNode }): React.ReactNode {
+/** An object of an address is not there, or not for this user. */
+export function Gone(props: {
+  what: string;
+  /** Another reason that is possible. */
+  or?: string;
+  children?: React.ReactNode;
+}): React.ReactNode {
   return (
     <Empty title={`There is no ${props.what}`}>
-      <p className="muted">It was deleted, or your roles do not allow you to see it.</p>
+      <p className="muted">It was deleted, {props.or}or your roles do not allow you to see it.</p>
       {props.children}
     </Empty>
   );

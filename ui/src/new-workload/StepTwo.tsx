@@ -97,7 +97,7 @@ function NoTemplate(props: { name: string | undefined; onScratch: () => void }) 
   );
 }
 
-/** What the template brings besides what can be changed here. */
+/** The fields of the template that cannot be changed here. */
 function Rest({ of }: { of: TemplateRow }) {
   const rest = restOf(of);
   if (rest.length === 0) return null;

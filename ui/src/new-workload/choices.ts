@@ -1,4 +1,4 @@
-// What the form offers for its project: templates, environments, compute resources, and what of it is gone.
+// The choices of the form for its project: templates, environments, compute resources, and which are gone.
 import { contains, type Place } from "../api/rights";
 import type { ComputeAsset, EnvironmentAsset } from "../api/types";
 import { printGpus } from "../kit/Status";
@@ -38,7 +38,7 @@ export interface Gallery {
   tiles: Tile[];
   /** None is chosen, or it is gone. */
   problem: string | undefined;
-  /** What was chosen is gone: told at once. */
+  /** True if the chosen one is gone: told at once. */
   isGone: boolean;
 }
 

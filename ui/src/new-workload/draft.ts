@@ -11,7 +11,7 @@ export interface Draft {
   arguments: string;
 }
 
-/** What a step shows, and how it changes it. */
+/** The draft that a step shows, and the change of it. */
 export interface StepProps {
   draft: Draft;
   change: (next: Partial<Draft>) => void;

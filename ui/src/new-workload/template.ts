@@ -4,7 +4,7 @@ import { AS_IN_TEMPLATE, type Draft, EMPTY } from "./draft";
 
 type Filled = Pick<Draft, "environment" | "compute" | "command" | "arguments">;
 
-/** What a template fills in; nothing without one. */
+/** The fields that a template fills in; none without one. */
 function fill(template: TemplateRow | undefined): Filled {
   if (!template) return EMPTY;
   const { image, compute, command, args, assets } = template.spec;
@@ -38,7 +38,7 @@ export function withTemplate(
 /** Fields that the form has. */
 const SHOWN = new Set(["image", "command", "args", "compute", "assets"]);
 
-/** What else a template brings, as texts by name of the field. */
+/** The other fields of a template, as texts by name. */
 export function restOf({ spec }: TemplateRow): [name: string, text: string][] {
   const { environment: _environment, compute: _compute, ...assets } = spec.assets ?? {};
   const others = Object.entries(spec).filter(([name]) => !SHOWN.has(name));

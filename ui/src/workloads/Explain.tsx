@@ -2,11 +2,11 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
 
 import { get } from "../api/http";
-import type { Advice, Diagnosis, Explanation, StartEstimate, WorkloadAhead } from "../api/types";
+import type { Advice, Diagnosis, Explanation, StartEstimate } from "../api/types";
 import { NodeLink, ProjectLink, WorkloadLink } from "./links";
 import page from "../kit/page.module.css";
 import { Command, Failure, Skeleton } from "../kit/States";
-import { Code, printGpus } from "../kit/Status";
+import { Code, countGpus, printGpus } from "../kit/Status";
 import { Clock } from "../kit/time";
 import type { WorkloadRow } from "../live/rows";
 
@@ -28,10 +28,12 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
             <span style={{ color: "var(--evicted)" }}>▲</span>{" "}
             <Clock at={said.lastEviction.at} isStop /> <Code>{said.lastEviction.code}</Code>
           </h3>
-          <p>
-            {said.lastEviction.message}{" "}
-            {said.lastEviction.beneficiary && <WorkloadLink of={said.lastEviction.beneficiary} />}
-          </p>
+          <p>{said.lastEviction.message}</p>
+          {said.lastEviction.beneficiary && (
+            <p className={page.links}>
+              For <WorkloadLink of={said.lastEviction.beneficiary} />
+            </p>
+          )}
         </div>
       )}
       {said.pendingReasons.length > 0 && (
@@ -57,7 +59,7 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
       {startEstimate && <Start estimate={startEstimate} />}
       {diagnosis && diagnosis.advice.length > 0 && <WhatHelps advice={diagnosis.advice} />}
       {diagnosis && <Holders of={diagnosis} />}
-      {diagnosis && diagnosis.ahead && diagnosis.ahead.length > 0 && <Ahead of={diagnosis.ahead} />}
+      {diagnosis && <Ahead of={diagnosis} />}
       {diagnosis && <Where of={diagnosis} />}
       {diagnosis && diagnosis.searches.length > 0 && (
         <div className={page.card}>
@@ -173,17 +175,18 @@ function Holders({ of }: { of: Diagnosis }): React.ReactNode {
   );
 }
 
-function Ahead({ of }: { of: WorkloadAhead[] }): React.ReactNode {
+function Ahead({ of: { ahead, aheadMore } }: { of: Diagnosis }): React.ReactNode {
+  if (!ahead?.length) return null;
   return (
     <div className={page.card}>
-      <h3>Who goes before it in its project</h3>
+      <h3>Who is looked at before it in its project</h3>
       <ul className={page.lines}>
-        {of.map(({ workload, requestedGpus, priority, moreImportant }) => (
+        {ahead.map(({ workload, requestedGpus, message }) => (
           <li key={workload.name}>
-            <WorkloadLink of={workload} /> asks for {printGpus(requestedGpus)} GPUs:{" "}
-            {moreImportant ? `more important (priority ${priority})` : "older"}
+            <WorkloadLink of={workload} /> asks for {countGpus(requestedGpus)}: {message}
           </li>
         ))}
+        {(aheadMore ?? 0) > 0 && <li>and {aheadMore} more</li>}
       </ul>
     </div>
   );

@@ -87,7 +87,12 @@ export function NoPane({ id, onClose }: { id: string; onClose: () => void }): Re
       onKeyDown={(event) => event.key === "Escape" && onClose()}
     >
       <div className={page.scroll}>
-        <Gone what={name ? `workload ${name} any more` : "workload with this id"}>
+        <Gone
+          what={
+            name ? `workload ${name} in the list any more` : "workload with this id in the list"
+          }
+          or="it ended long ago, "
+        >
           <Button onPress={onClose}>CLOSE</Button>
         </Gone>
         {past.length > 0 && <Events of={past} />}
