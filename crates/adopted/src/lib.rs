@@ -12,6 +12,6 @@ mod table;
 mod tests;
 mod workload;
 
-pub use project::{Held, held_by_field, project_of};
+pub use project::{Charged, Held, held_by_field, project_of};
 pub use table::{Table, slot_name};
 pub use workload::{differs, gang_of, is_preemptible, member_of, workload_of};

@@ -31,43 +31,75 @@ pub fn held_by_field(Hold { field, why }: &Hold) -> Held {
     Held { code: FIELD_NOT_SUPPORTED, message }
 }
 
-/// The project that is charged for a pod; `find` returns the project of a name. A label counts only
-/// in a namespace of the project that it names, so that the users of one namespace cannot use the
-/// quota of another.
+/// A project that may be charged for pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Charged<'a> {
+    /// Id.
+    pub id: u64,
+    /// Name; the project has the namespaces `<name>` and `runai-<name>`.
+    pub name: &'a str,
+    /// Further namespaces.
+    pub namespaces: &'a [String],
+}
+
+impl Charged<'_> {
+    /// True if it has a namespace.
+    #[must_use]
+    pub fn has(&self, namespace: &str) -> bool {
+        namespace == self.name
+            || namespace.strip_prefix(NAMESPACE_PREFIX) == Some(self.name)
+            || self.namespaces.iter().any(|own| own == namespace)
+    }
+
+    /// All its namespaces, for a message.
+    fn all(&self) -> String {
+        let own = [self.name.to_owned(), format!("{NAMESPACE_PREFIX}{}", self.name)];
+        own.iter().chain(self.namespaces).map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The project that is charged for a pod, of all projects. A label counts only in a namespace of the
+/// project that it names, so that the users of one namespace cannot use the quota of another.
 ///
 /// # Errors
 /// The missing project, or the label that does not count.
-pub fn project_of<P>(pod: &AdoptedPod, find: impl Fn(&str) -> Option<P>) -> Result<P, Held> {
+pub fn project_of<'a>(
+    pod: &AdoptedPod,
+    mut projects: impl Iterator<Item = Charged<'a>>,
+) -> Result<u64, Held> {
     let held = |message: String| Held { code: NO_PROJECT, message };
     let namespace = pod.namespace.as_str();
-    let bare = namespace.strip_prefix(NAMESPACE_PREFIX);
-    if let Some(bare) = bare.filter(|bare| find(bare).is_some() && find(namespace).is_some()) {
+    let Some((label, named)) = &pod.project else {
+        let mut owners = projects.filter(|project| project.has(namespace));
+        let Some(owner) = owners.next() else {
+            let bare = namespace.strip_prefix(NAMESPACE_PREFIX).unwrap_or(namespace);
+            return Err(held(format!(
+                "no project has namespace {namespace}: a project has the namespaces NAME, \
+                 {NAMESPACE_PREFIX}NAME and those of --namespaces; make one with `elastane project \
+                 create {bare}`, or `elastane project update NAME --namespaces {namespace}`"
+            )));
+        };
+        return match owners.next() {
+            None => Ok(owner.id),
+            Some(other) => Err(held(format!(
+                "namespace {namespace} is one of project {} and of project {}; name the project in \
+                 the label elastane.dev/project",
+                owner.name, other.name
+            ))),
+        };
+    };
+    let Some(found) = projects.find(|project| project.name == named) else {
         return Err(held(format!(
-            "namespace {namespace} is one of project {bare} and of project {namespace}; delete one \
-             of these projects, or make the pod in namespace {bare}"
+            "label {label} names project {named}, which does not exist; make it with `elastane \
+             project create {named}`"
+        )));
+    };
+    if !found.has(namespace) {
+        return Err(held(format!(
+            "label {label} names project {named}, whose namespaces are {}; it does not count in \
+             namespace {namespace}, unless `elastane project update {named} --namespaces` adds that",
+            found.all()
         )));
     }
-    let Some((label, project)) = &pod.project else {
-        let found = bare.and_then(&find).or_else(|| find(namespace));
-        return found.ok_or_else(|| {
-            held(format!(
-                "no project has namespace {namespace}: a project has the namespaces NAME and \
-                 {NAMESPACE_PREFIX}NAME; make one with `elastane project create {}`",
-                bare.unwrap_or(namespace)
-            ))
-        });
-    };
-    let Some(found) = find(project) else {
-        return Err(held(format!(
-            "label {label} names project {project}, which does not exist; make it with `elastane \
-             project create {project}`"
-        )));
-    };
-    if namespace != project && bare != Some(project) {
-        return Err(held(format!(
-            "label {label} names project {project}, whose namespaces are {project} and \
-             {NAMESPACE_PREFIX}{project}; it does not count in namespace {namespace}"
-        )));
-    }
-    Ok(found)
+    Ok(found.id)
 }

@@ -4,7 +4,7 @@ use spec::{AdoptedGang, AdoptedPhase, AdoptedPod, GpuRequest, NodeGpu, NodeSpec,
 use units::Instant;
 use uuid::Uuid;
 
-use crate::{Table, differs, gang_of, project_of, slot_name, workload_of};
+use crate::{Charged, Held, Table, differs, gang_of, project_of, slot_name, workload_of};
 
 fn pod(namespace: &str, name: &str) -> AdoptedPod {
     AdoptedPod {
@@ -47,33 +47,60 @@ fn node(gpus: usize) -> NodeSpec {
     }
 }
 
+/// The project that is charged for a pod, of these projects with their further namespaces.
+fn charged(
+    projects: &[(&'static str, &[&str])],
+    namespace: &str,
+    label: Option<&str>,
+) -> Result<&'static str, Held> {
+    let more: Vec<Vec<String>> = projects
+        .iter()
+        .map(|(_, more)| more.iter().map(|one| (*one).to_owned()).collect())
+        .collect();
+    let all = (0..).zip(projects).zip(&more);
+    let all = all.map(|((id, (name, _)), namespaces)| Charged { id, name, namespaces });
+    let project = label.map(|label| ("runai/queue".to_owned(), label.to_owned()));
+    let found = project_of(&AdoptedPod { project, ..pod(namespace, "x") }, all);
+    found.map(|id| projects[usize::try_from(id).unwrap()].0)
+}
+
 #[test]
 fn a_project_has_two_namespaces_and_a_label_counts_only_there() {
-    let find = |name: &str| ["team-a", "team-b"].into_iter().find(|known| *known == name);
-    assert_eq!(project_of(&pod("team-a", "x"), find), Ok("team-a"));
-    assert_eq!(project_of(&pod("runai-team-b", "x"), find), Ok("team-b"));
-    let labelled = |namespace: &str, project: &str| {
-        let project = Some(("runai/queue".to_owned(), project.to_owned()));
-        project_of(&AdoptedPod { project, ..pod(namespace, "x") }, find)
+    let find = |namespace: &str, label: Option<&str>| {
+        charged(&[("team-a", &[]), ("team-b", &[])], namespace, label)
     };
-    assert_eq!(labelled("runai-team-a", "team-a"), Ok("team-a"));
-    let why = labelled("team-a", "team-b").unwrap_err().message;
+    assert_eq!(find("team-a", None), Ok("team-a"));
+    assert_eq!(find("runai-team-b", None), Ok("team-b"));
+    assert_eq!(find("runai-team-a", Some("team-a")), Ok("team-a"));
+    let why = find("team-a", Some("team-b")).unwrap_err().message;
     assert!(why.contains("does not count in namespace team-a"), "{why}");
-    let why = labelled("team-a", "missing").unwrap_err();
+    let why = find("team-a", Some("missing")).unwrap_err();
     assert_eq!(why.code.code, "P310");
     assert!(why.message.contains("which does not exist"), "{}", why.message);
-    let why = project_of(&pod("default", "x"), find).unwrap_err().message;
+    let why = find("default", None).unwrap_err().message;
     assert!(why.contains("`elastane project create default`"), "{why}");
 }
 
 #[test]
+fn further_namespaces_are_charged_to_their_project_and_a_label_chooses_between_two() {
+    let find = |namespace: &str, label: Option<&str>| {
+        charged(&[("a", &["lab", "shared"]), ("b", &["shared"])], namespace, label)
+    };
+    assert_eq!(find("lab", None), Ok("a"));
+    assert_eq!(find("shared", Some("b")), Ok("b"));
+    assert_eq!(find("shared", Some("a")), Ok("a"));
+    let why = find("shared", None).unwrap_err().message;
+    assert!(why.contains("is one of project a and of project b"), "{why}");
+    let why = find("lab", Some("b")).unwrap_err().message;
+    assert!(why.contains("whose namespaces are b, runai-b, shared"), "{why}");
+}
+
+#[test]
 fn a_namespace_of_two_projects_is_charged_to_none() {
-    let find = |name: &str| ["x", "runai-x"].contains(&name).then(|| name.to_owned());
-    let in_both = AdoptedPod { project: None, ..pod("runai-x", "a") };
-    let why = project_of(&in_both, find).unwrap_err().message;
+    let find = |label: Option<&str>| charged(&[("x", &[]), ("runai-x", &[])], "runai-x", label);
+    let why = find(None).unwrap_err().message;
     assert!(why.contains("is one of project x and of project runai-x"), "{why}");
-    let labeled = AdoptedPod { project: Some(("project".into(), "x".into())), ..in_both };
-    assert!(project_of(&labeled, find).is_err());
+    assert_eq!(find(Some("x")), Ok("x"));
 }
 
 #[test]

@@ -41,6 +41,9 @@ pub struct ProjectCreationRequest {
     /// Nodes that workloads may go to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_types: Option<NodeTypesPerWorkload>,
+    /// Further namespaces of a Kubernetes cluster whose pods it is charged for; replaces all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespaces: Option<Vec<String>>,
 }
 
 /// Body of `PUT /api/v1/org-unit/projects/{id}`.
@@ -66,6 +69,9 @@ pub struct ProjectUpdateRequest {
     /// Nodes that workloads may go to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_types: Option<NodeTypesPerWorkload>,
+    /// Further namespaces of a Kubernetes cluster whose pods it is charged for; replaces all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespaces: Option<Vec<String>>,
 }
 
 /// `ResourcesNullable`: the shares of a project in one node pool. A field that is left out keeps
@@ -231,6 +237,10 @@ pub struct Project {
     /// Its own types of nodes.
     #[serde(default)]
     pub node_types: NodeTypesPerWorkload,
+    /// Further namespaces of a Kubernetes cluster, beside `<name>` and `runai-<name>`, whose pods it
+    /// is charged for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<String>,
 }
 
 /// Types of nodes by kind of workload: values of the label `run.ai/type`. An empty list allows all.

@@ -20,13 +20,16 @@ fn unbound(now: &OrgUnit, change: &OrgChange) -> bool {
         rules,
         default_pools: _,
         node_types,
+        namespaces,
     } = change;
     let kept = now.pools.iter().all(|pool| {
         let before = if *replaces_shares { pool.usual } else { pool.share };
         let given = shares.get(&*pool.id).copied().unwrap_or_default();
         given.summed.is_none() && given.made_to(before) == pool.share
     });
-    kept && rules.is_none_or(|new| new == now.rules)
+    // The pods of a namespace take the quota of the project.
+    kept && namespaces.is_none()
+        && rules.is_none_or(|new| new == now.rules)
         && node_types.as_ref().is_none_or(|new| *new == now.node_types)
 }
 

@@ -99,6 +99,36 @@ pub fn org_unit(
     Ok(shares.try_for_each(|given| spec::check_share(&given))?)
 }
 
+/// Checks the further namespaces of a project.
+///
+/// # Errors
+/// Names the first that is no name of a namespace, or that is there twice.
+pub fn namespaces(all: &[String]) -> Result<(), Error> {
+    const MAX: usize = 100;
+    let wrong = |why: String| Err(Error::invalid("namespaces", why));
+    if all.len() > MAX {
+        return wrong(format!("has {} namespaces; write at most {MAX}", all.len()));
+    }
+    if let Some(again) = twice(all) {
+        return wrong(format!("has namespace {again} twice; write it once"));
+    }
+    let is_name = |name: &str| {
+        let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        (1..=63).contains(&name.len())
+            && name.chars().all(is_inner)
+            && !name.starts_with('-')
+            && !name.ends_with('-')
+    };
+    match all.iter().find(|name| !is_name(name)) {
+        None => Ok(()),
+        Some(name) => wrong(format!(
+            "`{}` is not the name of a namespace; write 1 to 63 of a-z, 0-9 and -, with neither at \
+             an end a -",
+            units::shown(name)
+        )),
+    }
+}
+
 /// Checks that a name is free among the living workloads of a project.
 ///
 /// # Errors

@@ -30,6 +30,9 @@ pub struct OrgChange {
     pub default_pools: Option<Vec<String>>,
     /// Node types for workloads; replaces all.
     pub node_types: Option<NodeTypes>,
+    /// Further namespaces of a project in a Kubernetes cluster; replaces all.
+    #[serde(default)]
+    pub namespaces: Option<Vec<String>>,
 }
 
 /// Changes of a workload. A field without a value keeps the value at the time of the change, so

@@ -27,6 +27,7 @@ pub fn department_creation(request: DepartmentCreationRequest) -> Result<OrgChan
         rules: request.scheduling_rules.as_ref().map(rules).transpose()?,
         default_pools: request.default_node_pools,
         node_types: request.node_types.map(node_types),
+        namespaces: None,
     })
 }
 
@@ -40,6 +41,7 @@ pub fn department_update(request: DepartmentUpdateRequest) -> Result<OrgChange, 
         rules: request.scheduling_rules.as_ref().map(rules).transpose()?,
         default_pools: request.default_node_pools,
         node_types: request.node_types.map(node_types),
+        namespaces: None,
     })
 }
 

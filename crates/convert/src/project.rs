@@ -44,6 +44,7 @@ pub fn creation(request: ProjectCreationRequest) -> Result<OrgChange, ApiError> 
         rules: request.scheduling_rules.as_ref().map(rules).transpose()?,
         default_pools: request.default_node_pools,
         node_types: request.node_types.map(node_types),
+        namespaces: request.namespaces,
     })
 }
 
@@ -58,6 +59,7 @@ pub fn update(request: ProjectUpdateRequest) -> Result<OrgChange, ApiError> {
         rules: request.scheduling_rules.as_ref().map(rules).transpose()?,
         default_pools: request.default_node_pools,
         node_types: request.node_types.map(node_types),
+        namespaces: request.namespaces,
     })
 }
 
@@ -128,6 +130,7 @@ pub fn project(of: &ProjectView, view: &View, context: &Context) -> Project {
         },
         default_node_pools: unit.default_pools.clone(),
         node_types: node_types_wire(&unit.node_types),
+        namespaces: of.namespaces.clone(),
     }
 }
 

@@ -30,6 +30,9 @@ pub(crate) enum Project {
         /// Department it belongs to [default: default]
         #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::departments))]
         department: Option<String>,
+        /// Further namespaces of a Kubernetes cluster whose pods it is charged for
+        #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+        namespaces: Option<Vec<String>>,
         /// Its share
         #[command(flatten)]
         share: Share,
@@ -51,6 +54,10 @@ pub(crate) enum Project {
         /// Name
         #[arg(add = ArgValueCandidates::new(complete::projects))]
         name: String,
+        /// Further namespaces of a Kubernetes cluster whose pods it is charged for, all of them; '' for
+        /// none
+        #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+        namespaces: Option<Vec<String>>,
         /// Its share
         #[command(flatten)]
         share: Share,
@@ -70,8 +77,9 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
     let client = client::find(None, None, Some(&state_dir), None)?.client;
     let mut out = Plain(std::io::stdout());
     match verb {
-        Project::Create { name, department, share } => {
-            let mut request = creation(&name, &share, quotas::request(&client, &share).await?);
+        Project::Create { name, department, namespaces, share } => {
+            let given = quotas::request(&client, &share).await?;
+            let mut request = creation(&name, named_only(namespaces), &share, given);
             if let Some(department) = department {
                 request.parent_id =
                     Some(super::department::existing(&client, &department).await?.id);
@@ -116,10 +124,10 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
             )
             .await?;
         }
-        Project::Update { name, share, yes } => {
-            must_change(PROJECT, &share)?;
-            let project = existing(&client, &name).await?;
-            let project = change(&client, project, &share, yes).await?;
+        Project::Update { name, namespaces, share, yes } => {
+            namespaces.as_ref().map_or_else(|| must_change(PROJECT, &share), |_| Ok(()))?;
+            let asked = (&share, named_only(namespaces));
+            let project = change(&client, existing(&client, &name).await?, asked, yes).await?;
             let quota = share.gpu_quota.as_ref().map_or_else(String::new, |_| {
                 format!(", GPU quota {}", quota(&project, share.node_pool.as_deref()))
             });
@@ -163,7 +171,12 @@ fn warn(project: &wire::Project) {
     }
 }
 
-fn creation(name: &str, share: &Share, given: Option<ShareRequest>) -> ProjectCreationRequest {
+fn creation(
+    name: &str,
+    namespaces: Option<Vec<String>>,
+    share: &Share,
+    given: Option<ShareRequest>,
+) -> ProjectCreationRequest {
     ProjectCreationRequest {
         name: name.to_owned(),
         description: share.description.clone(),
@@ -171,15 +184,21 @@ fn creation(name: &str, share: &Share, given: Option<ShareRequest>) -> ProjectCr
         // The request needs one entry, if only for the default pool.
         resources: vec![given.unwrap_or_default()],
         scheduling_rules: rules(&share.limits, None),
+        namespaces,
         ..ProjectCreationRequest::default()
     }
+}
+
+/// The names in a list; an empty one has none.
+fn named_only(list: Option<Vec<String>>) -> Option<Vec<String>> {
+    list.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect())
 }
 
 /// Changes only the given values.
 async fn change(
     client: &client::Client,
     now: wire::Project,
-    share: &Share,
+    (share, namespaces): (&Share, Option<Vec<String>>),
     yes: bool,
 ) -> Result<wire::Project, Error> {
     let mut project = now;
@@ -189,8 +208,9 @@ async fn change(
         quotas::check_shares(client, &change, yes).await?;
         project = client.change_project_share(&project.id, (&[given], yes)).await?;
     }
-    if has_more(share) {
+    if has_more(share) || namespaces.is_some() {
         let request = ProjectUpdateRequest {
+            namespaces,
             description: share.description.clone(),
             default_node_pools: share.default_node_pools.clone(),
             scheduling_rules: rules(&share.limits, Some(&project.scheduling_rules)),
@@ -201,12 +221,18 @@ async fn change(
     Ok(project)
 }
 
+/// Its namespace, and further ones.
+fn namespaces(project: &wire::Project) -> String {
+    let own = std::iter::once(&project.status.namespace);
+    own.chain(&project.namespaces).map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
 fn description(project: &wire::Project, pools: &[wire::Nodepool], is_exact: bool) -> String {
     UnitText {
         name: &project.name,
         id: &project.id,
         description: &project.description,
-        belongs: ("Namespace", project.status.namespace.clone()),
+        belongs: ("Namespace", namespaces(project)),
         created: (project.created_at, &project.created_by),
         quota: project.total_resources.gpu_quota,
         resources: &project.resources,

@@ -197,6 +197,7 @@ impl State {
             effective_rules: self.org.effective_rules(project),
             effective_pools: self.org.effective_pools(project).to_vec(),
             effective_types: self.org.effective_types(project),
+            namespaces: project.unit.namespaces.clone(),
         }
     }
 

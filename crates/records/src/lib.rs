@@ -2,21 +2,23 @@
 //! not know how a database keeps them, nor what they mean.
 
 pub mod clock_shift;
+mod eviction;
 mod ledger;
 mod moment;
 mod past;
 mod rows;
 mod snapshot;
 
+pub use eviction::{BeneficiaryBody, ReasonBody};
 pub use ledger::{AllocationRow, GpuUseRow, LagRow, LagUnit, LedgerRow};
 pub use moment::{Ids, Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use past::{
     Archived, ArchivedFilter, ArchivedLookup, ArchivedOrder, ArchivedPlace, Past, PastFilter,
 };
 pub use rows::{
-    ArchivedKey, AuditDetail, AuditFilter, AuditRow, BeneficiaryBody, Change, ClockRow, ClusterRow,
-    CredentialRow, DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow,
-    PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, Relaunch, SampleFilter,
-    SampleRow, UsageRow, WorkloadRow, WorkloadState,
+    ArchivedKey, AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
+    DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
+    PodBody, PodRow, ProjectBody, ProjectRow, Relaunch, SampleFilter, SampleRow, UsageRow,
+    WorkloadRow, WorkloadState,
 };
 pub use snapshot::Snapshot;

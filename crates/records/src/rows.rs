@@ -11,6 +11,8 @@ use spec::{NodeTypes, Rules, ShareChange, WorkloadKind, WorkloadPast, WorkloadSp
 use units::{Instant, Resources};
 use uuid::Uuid;
 
+use crate::ReasonBody;
+
 use crate::ledger::{AllocationRow, GpuUseRow, LagRow};
 
 /// Identity of the database.
@@ -76,6 +78,9 @@ pub struct ProjectBody {
     /// Nodes that workloads may run on.
     #[serde(default)]
     pub node_types: NodeTypes,
+    /// Further namespaces in a Kubernetes cluster.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<String>,
 }
 
 macro_rules! documents {
@@ -191,31 +196,6 @@ pub enum Desired {
     Suspend,
     /// It is deleted.
     Delete,
-}
-
-/// A coded reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReasonBody {
-    /// Stable code.
-    pub code: String,
-    /// One sentence.
-    pub message: String,
-    /// Time, milliseconds since the epoch.
-    pub at_ms: u64,
-    /// The workload for which it happened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beneficiary: Option<BeneficiaryBody>,
-}
-
-/// The workload for which another was stopped, moved or resized.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BeneficiaryBody {
-    /// Id.
-    pub id: Uuid,
-    /// Name.
-    pub name: String,
-    /// Name of its project.
-    pub project: String,
 }
 
 /// A pod.

@@ -89,6 +89,8 @@ pub struct ProjectView {
     pub effective_pools: Vec<String>,
     /// Effective types of nodes, with those of its department.
     pub effective_types: NodeTypes,
+    /// Further namespaces in a Kubernetes cluster.
+    pub namespaces: Vec<String>,
 }
 
 impl ProjectView {

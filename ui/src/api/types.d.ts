@@ -441,6 +441,7 @@ export interface Project {
   enforceRunaiScheduler: boolean;
   id: string;
   name: string;
+  namespaces?: Array<string>;
   nodeTypes?: NodeTypesPerWorkload;
   parent: Parent;
   parentId: string;

@@ -62,6 +62,7 @@ fn units(server: &Server) -> Vec<(&'static str, &'static str, Value)> {
     project["requestedNamespace"] = json!("runai-p1");
     project["enforceRunaiScheduler"] = json!(true);
     project["parentId"] = json!("1");
+    project["namespaces"] = json!(["lab"]);
     vec![
         ("DepartmentCreationRequest", "/api/v1/org-unit/departments", unit("d1")),
         ("DepartmentCreationRequest", "/api/v1/org-unit/departments", summed),

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use engine::{Error, FEED_CHANGES_MAX, PodFeed};
+use orchestrator::OrgChange;
 use spec::{
     AdoptedPhase, AdoptedPod, FeedChange, FeedListing, FeedOutcome, Hold, NodeSpec, Place,
     PlacementReport,
@@ -294,6 +295,21 @@ async fn a_pod_without_a_project_or_with_an_unknown_field_is_held() {
     world.phase("team-x.x1", Phase::Running).await;
     feed.change("a1", |pod| pod.hold = None);
     world.phase("team-a.a1", Phase::Running).await;
+}
+
+#[tokio::test]
+async fn a_held_pod_starts_once_a_project_lists_its_namespace() {
+    let (world, feed) = world(4, &[4]).await;
+    feed.put(pod("lab", "l1"));
+    world.until("a report", |_| feed.verbs().len() == 1).await;
+    let lists = |names: &[&str]| OrgChange {
+        namespaces: Some(names.iter().map(|name| (*name).to_owned()).collect()),
+        ..OrgChange::default()
+    };
+    let wrong = world.handle.update_project("admin", 1, lists(&["Lab"])).await.unwrap_err();
+    assert!(wrong.to_string().contains("`Lab` is not the name of a namespace"), "{wrong}");
+    world.handle.update_project("admin", 1, lists(&["lab", "other"])).await.unwrap();
+    world.phase("lab.l1", Phase::Running).await;
 }
 
 #[tokio::test]

@@ -23,6 +23,7 @@ use crate::Error;
 use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
 use crate::input::NodeEvent;
+use crate::org::Project;
 use crate::state::State;
 use crate::workloads::{Home, Pod, Workload};
 
@@ -150,8 +151,7 @@ impl State {
     /// The project that is charged for a pod. Without one the reason is reported to the cluster, or
     /// noted in the log if the pod runs.
     fn charged_project(&mut self, pod: &AdoptedPod) -> Option<u64> {
-        let named = |name: &str| self.org.projects().find(|project| project.unit.name == name);
-        let found = project_of(pod, |name| named(name).map(|project| project.unit.id));
+        let found = project_of(pod, self.org.projects().map(Project::charged));
         let hold = pod.hold.as_ref().filter(|_| !pod.holds());
         match found.and_then(|id| hold.map_or(Ok(id), |hold| Err(held_by_field(hold)))) {
             Ok(project_id) => return Some(project_id),

@@ -36,6 +36,7 @@ impl State {
     fn check_unit(&self, unit: &Unit) -> Result<(), Error> {
         let shares = unit.shares.values().map(|given| given.made_to(Share::USUAL));
         admission::org_unit(&unit.name, &unit.description, shares)?;
+        admission::namespaces(&unit.namespaces)?;
         self.pools.check_places(unit.shares.keys(), &unit.default_pools, &unit.node_types)
     }
 

@@ -108,7 +108,7 @@ impl Org {
         self.projects.get(&id).ok_or_else(|| Error::no_project(id))
     }
 
-    pub(crate) fn projects(&self) -> impl Iterator<Item = &Project> {
+    pub(crate) fn projects(&self) -> impl Iterator<Item = &Project> + Clone {
         self.projects.values()
     }
 

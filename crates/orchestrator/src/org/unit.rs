@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use adopted::Charged;
 use command::OrgChange;
 use model::{Primary, QueueId};
 use records::{DepartmentBody, DepartmentRow, ProjectBody, ProjectRow};
@@ -27,6 +28,8 @@ pub(crate) struct Unit {
     pub(crate) rules: Rules,
     pub(crate) default_pools: Vec<String>,
     pub(crate) node_types: NodeTypes,
+    /// Further namespaces of a project in a Kubernetes cluster.
+    pub(crate) namespaces: Vec<String>,
 }
 
 /// A department.
@@ -102,6 +105,7 @@ impl Unit {
             rules: Rules::default(),
             default_pools: Vec::new(),
             node_types: NodeTypes::default(),
+            namespaces: Vec::new(),
         }
     }
 
@@ -124,12 +128,21 @@ impl Unit {
             rules: change.rules.unwrap_or(self.rules),
             default_pools: change.default_pools.unwrap_or_else(|| self.default_pools.clone()),
             node_types: change.node_types.unwrap_or_else(|| self.node_types.clone()),
+            namespaces: change.namespaces.unwrap_or_else(|| self.namespaces.clone()),
         }
     }
 
     /// Set fields of its share in a node pool.
     pub(crate) fn given(&self, pool: &str) -> ShareChange {
         self.shares.get(pool).copied().unwrap_or_default()
+    }
+}
+
+impl Project {
+    /// The project as pods of a cluster are charged to it.
+    pub(crate) fn charged(&self) -> Charged<'_> {
+        let Unit { id, name, namespaces, .. } = &self.unit;
+        Charged { id: *id, name, namespaces }
     }
 }
 
@@ -265,6 +278,7 @@ pub(super) fn department_from_row(row: &DepartmentRow, queue: model::QueueId) ->
         rules: body.rules,
         default_pools: body.default_pools.clone(),
         node_types: body.node_types.clone(),
+        namespaces: Vec::new(),
     };
     Department { unit, queue }
 }
@@ -287,6 +301,7 @@ pub(super) fn project_row(project: &Project, deleted_at: Option<Instant>) -> Pro
             pool_shares,
             default_pools: unit.default_pools.clone(),
             node_types: unit.node_types.clone(),
+            namespaces: unit.namespaces.clone(),
         },
         deleted_at,
     }
@@ -307,6 +322,7 @@ pub(super) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Proje
         rules: body.rules,
         default_pools: body.default_pools.clone(),
         node_types: body.node_types.clone(),
+        namespaces: body.namespaces.clone(),
     };
     Project { unit, department_id: body.department_id, queue }
 }

@@ -221,6 +221,7 @@ fn project(
         pool_shares: shares,
         default_pools: Vec::new(),
         node_types: NodeTypes::default(),
+        namespaces: Vec::new(),
     };
     ProjectRow { id, name: name.to_owned(), body, deleted_at: None }
 }

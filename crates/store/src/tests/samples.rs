@@ -35,6 +35,7 @@ pub(crate) fn project(id: u64, name: &str) -> ProjectRow {
         id,
         name: name.to_owned(),
         body: ProjectBody {
+            namespaces: Vec::new(),
             description: String::new(),
             created_by: "alice".to_owned(),
             updated_by: None,
