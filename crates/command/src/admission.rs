@@ -122,8 +122,8 @@ pub fn namespaces(all: &[String]) -> Result<(), Error> {
     match all.iter().find(|name| !is_name(name)) {
         None => Ok(()),
         Some(name) => wrong(format!(
-            "`{}` is not the name of a namespace; write 1 to 63 of a-z, 0-9 and -, with neither at \
-             an end a -",
+            "`{}` is not the name of a namespace; write 1 to 63 of a-z, 0-9 and -, with a letter or \
+             a digit at both ends",
             units::shown(name)
         )),
     }

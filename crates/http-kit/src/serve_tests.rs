@@ -146,3 +146,24 @@ async fn requests_whose_end_a_proxy_may_see_elsewhere_are_refused() {
         assert_eq!(codes.collect::<Vec<_>>().join(" "), answers, "{request}");
     }
 }
+
+#[tokio::test]
+async fn large_bodies_of_one_client_are_limited_together_and_small_ones_go_on() {
+    const LARGE: usize = 1 << 20;
+    let server = Server::new(200).await;
+    let mut slow = Vec::new();
+    for _ in 0..16 {
+        slow.push(server.send(&login(&"x".repeat(LARGE - 1), LARGE)).await);
+    }
+    let small_and_one = "x".repeat((64 << 10) + 1);
+    let refused = loop {
+        let answer = whole(server.send(&login(&small_and_one, small_and_one.len())).await).await;
+        // The others may not have arrived yet.
+        if answer.starts_with("HTTP/1.1 429") {
+            break answer;
+        }
+    };
+    assert!(refused.contains("retry-after") && refused.contains("16 MiB"), "{refused}");
+    let small = whole(server.send(&login("{}", 2)).await).await;
+    assert!(small.starts_with("HTTP/1.1 200"), "{small}");
+}

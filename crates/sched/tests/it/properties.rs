@@ -51,6 +51,19 @@ fn type_in(w: &mut World, command: &str) {
             taints.retain(|other| !gone(other));
             w.cluster.set_labels(id, labels, taints);
         }
+        ["elastane", "node", "label", name, label] => {
+            let node = w.cluster.nodes().iter().find(|(_, node)| node.name == name);
+            let (id, node) = node.expect("a known node");
+            let (key, value) = label.split_once('=').expect("a label");
+            let (mut labels, taints) = (node.labels.clone(), node.taints.clone());
+            labels.insert(key.to_owned(), value.to_owned());
+            w.cluster.set_labels(id, labels, taints);
+        }
+        ["runai", "workload", "update", name, "-p", _, "--scheduling-gate", "''"] => {
+            for pod in w.cluster.workloads()[w.id(name)].pods.clone() {
+                w.cluster.set_gated(pod, false);
+            }
+        }
         ["runai", "delete", name, "-p", _] => w.run(&format!("delete {name}")),
         ["runai", "workload", "update", name, "-p", _, flag, to] => {
             let id = w.id(name);
