@@ -1,4 +1,4 @@
-// What a reader chooses for a list: columns, their order and width, saved views, rows that are picked.
+// Choices of a reader for a list: columns, their order and width, saved views, rows that are picked.
 import { AxeBuilder } from "./axe";
 import { expect, goTo, type Page, rowOf, test } from "./fixture";
 

@@ -65,7 +65,7 @@ test("a template of one project is offered in that project alone", async ({
   await begin(page, team.name);
   const tile = page.getByRole("radio", { name: `t-${team.name}` });
   await tile.check({ force: true });
-  // What was chosen for the one project is told to be none of the other.
+  // A choice for the one project is told to be none of the other.
   await page.getByRole("radio", { name: new RegExp(`^${other} `, "u") }).check({ force: true });
   await expect(tile).toHaveCount(0);
   await expect(page.getByText(/was deleted, or is not for this project/u)).toBeVisible();

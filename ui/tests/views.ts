@@ -7,7 +7,7 @@ export interface At {
   url: string;
 }
 
-/** What is looked at: its name, and how to get there. */
+/** A view to look at: its name, and the way there. */
 export type View = [name: string, open: (at: At) => Promise<unknown>];
 
 export const press = (page: Page, name: string | RegExp) =>

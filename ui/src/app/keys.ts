@@ -32,7 +32,7 @@ const SEQUENCES: Record<string, string> = {
 
 const STORED = "elastane-letter-keys";
 
-/** Whether letters on their own act; who dictates or leans on keys switches them off. */
+/** True if letters on their own act; users who dictate or lean on keys switch them off. */
 export function lettersAct(): boolean {
   try {
     return localStorage.getItem(STORED) !== "off";
