@@ -35,6 +35,8 @@ pub struct Diagnosis {
     pub holders: Holders,
     /// Searches for workloads to move or preempt, and why each failed.
     pub searches: Vec<Search>,
+    /// True if some of its pods have a place.
+    pub runs: bool,
     /// Workloads of its project that the scheduler looks at before it.
     pub ahead: Ahead,
     /// Changes that would let it start, each tried out.
@@ -120,7 +122,8 @@ impl Diagnosis {
             advice.push(format!("more was not tried: {} decisions were enough", self.tries));
         }
         let count = advice.len();
-        section("What would let it start (each tried out)", advice);
+        let what = if self.runs { "its other pods" } else { "it" };
+        section(&format!("What would let {what} start (each tried out)"), advice);
         let first = lines.len() - count;
         let advice_at = starts.into_iter().map(|start| first + start).collect();
         Details { lines, advice_at }

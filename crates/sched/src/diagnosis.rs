@@ -63,5 +63,17 @@ pub fn diagnose(
     let advice::Found { advice, tries, complete } = advice::advice(base, &parts, &times);
     let could_start = |other| never_fits(&after, &after.workloads()[other].spec).is_none();
     let ahead = Ahead::of(&after, id, now, could_start);
-    Some(Diagnosis { reasons, in_pools, parts, holders, searches, ahead, advice, tries, complete })
+    let runs = after.workloads()[id].placed > 0;
+    Some(Diagnosis {
+        reasons,
+        in_pools,
+        parts,
+        holders,
+        searches,
+        runs,
+        ahead,
+        advice,
+        tries,
+        complete,
+    })
 }

@@ -57,7 +57,9 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
       {found.error && <Failure error={found.error} onRetry={() => void found.refetch()} />}
       {found.isPending && said.pendingReasons.length > 0 && <Skeleton rows={3} height={56} />}
       {startEstimate && <Start estimate={startEstimate} />}
-      {diagnosis && diagnosis.advice.length > 0 && <WhatHelps advice={diagnosis.advice} />}
+      {diagnosis && diagnosis.advice.length > 0 && (
+        <WhatHelps advice={diagnosis.advice} runs={!["Pending", "Resuming"].includes(said.phase)} />
+      )}
       {diagnosis && <Holders of={diagnosis} />}
       {diagnosis && <Ahead of={diagnosis} />}
       {diagnosis && <Where of={diagnosis} />}
@@ -126,11 +128,12 @@ function Quota({ of }: { of: Explanation }): React.ReactNode {
   ));
 }
 
-function WhatHelps({ advice }: { advice: Advice[] }): React.ReactNode {
+function WhatHelps({ advice, runs }: { advice: Advice[]; runs: boolean }): React.ReactNode {
   return (
     <div className={page.card}>
       <h3>
-        What would let it start <span className="muted">· each tried out</span>
+        What would let {runs ? "its other pods" : "it"} start{" "}
+        <span className="muted">· each tried out</span>
       </h3>
       <ul className={page.lines}>
         {advice.map((one) => (

@@ -448,3 +448,11 @@ fn workloads_that_are_looked_at_before_it_are_told_in_the_order_of_a_decision() 
         "neither one that never starts nor younger ones: {text}"
     );
 }
+
+#[test]
+fn a_workload_of_which_a_part_runs_is_told_what_helps_its_other_pods() {
+    let mut w = World::new("n1:2", "a:2");
+    w.run("submit a/part -g 1 --pods 3 --min 1");
+    let text = w.diagnosed("part");
+    assert!(text.contains("What would let its other pods start (each tried out):"), "{text}");
+}
