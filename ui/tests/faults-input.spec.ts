@@ -249,18 +249,3 @@ test("10,000 projects", async ({ page, server, between, team }) => {
   await page.getByRole("button", { name: "CONTINUE" }).click();
   await expect(page.getByText("step 2 of 2")).toBeVisible();
 });
-
-test("a workload deleted while its pane is open, by another", async ({
-  app: page,
-  server,
-  team,
-}) => {
-  const id = await server.submit(team.id, "a1");
-  await goTo(page, "Workloads");
-  await rowOf(page, "a1").click();
-  const pane = page.getByRole("region", { name: "Workload a1" });
-  await pane.getByRole("tab", { name: "Details" }).click();
-  await server.remove(id);
-  await expect(pane).toContainText("was deleted");
-  await expect(pane.getByRole("button", { name: "DELETE" })).toBeHidden();
-});

@@ -1,4 +1,4 @@
-// States of views: stale, gone, nothing matches, empty; and exact times for who has no pointer.
+// States of views: stale, gone, nothing matches, empty; and exact times without a pointer.
 import { expect, goTo, logIn, rowOf, test } from "./fixture";
 
 test("connection lost: what is kept is marked, until it is live again", async ({
@@ -54,6 +54,7 @@ test("a workload deleted while its pane is open: its history stays, and no tab f
   await pane.getByRole("tab", { name: "Explain" }).click();
   await server.remove(id);
   await expect(pane).toContainText("was deleted");
+  await expect(pane.getByRole("button", { name: "DELETE" })).toBeHidden();
   await expect(pane.getByRole("tab")).toHaveText(["Event history"]);
   await expect(pane).toContainText("asked for its deletion");
   await expect(pane.getByRole("alert")).toHaveCount(0);

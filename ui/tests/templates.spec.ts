@@ -65,7 +65,7 @@ test("a template of one project is offered in that project alone", async ({
   await begin(page, team.name);
   const tile = page.getByRole("radio", { name: `t-${team.name}` });
   await tile.check({ force: true });
-  // A choice for the one project is told to be none of the other.
+  // The form says that a template of one project cannot be used in another.
   await page.getByRole("radio", { name: new RegExp(`^${other} `, "u") }).check({ force: true });
   await expect(tile).toHaveCount(0);
   await expect(page.getByText(/was deleted, or is not for this project/u)).toBeVisible();
@@ -78,7 +78,7 @@ test("a template of one project is offered in that project alone", async ({
   await expect(page.getByRole("radio", { name: "As in the template" })).toHaveCount(0);
 });
 
-test("a template that is deleted meanwhile is told, and what was typed is kept", async ({
+test("the form says that the chosen template was deleted, and keeps what was typed", async ({
   app: page,
   server,
   team,
@@ -107,7 +107,7 @@ test("a template that is deleted meanwhile is told, and what was typed is kept",
   await expect(rowOf(page, "a1")).toContainText("Running");
 });
 
-test("an environment that is deleted while it is chosen is told before one creates", async ({
+test("the form says that the chosen environment was deleted, before it is sent", async ({
   app: page,
   server,
   team,

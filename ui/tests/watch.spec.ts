@@ -1,4 +1,4 @@
-// The fixture itself: a page that does what no page may do is told, whoever opened it.
+// The fixture itself: it reports forbidden requests and errors of every page, also of one that a test opens.
 import { expect, test } from "./fixture";
 
 test("a page of a context that a test opens itself is watched", async ({

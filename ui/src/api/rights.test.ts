@@ -54,7 +54,7 @@ describe("rights", () => {
     expect(may(ann, "trainings", "delete", IN_B)).toBe(false);
   });
 
-  test("nobody may do anything, and no word of an object's own is a resource", () => {
+  test("without a session nothing is allowed, and properties of objects are no resources", () => {
     expect(may(null, "trainings", "read")).toBe(false);
     const ann = caller({ scopeType: "tenant", scopeId: "x" });
     expect(may(ann, "constructor", "read")).toBe(false);

@@ -80,13 +80,11 @@ function AssetForm(props: FormProps): React.ReactNode {
   const scopes = useScopes(resource, projectId);
   const [{ scope: kept, name }, change, forget] = useKept(`elastane-new-${resource}-meta`, META);
   const isThere = (one: string) => scopes.some(({ id }) => id === one);
-  const usual = ["cluster", `project/${projectId}`].find(isThere);
+  const first = projectId ? undefined : scopes[0]?.id;
+  const usual = ["cluster", `project/${projectId}`].find(isThere) ?? first ?? "";
   // A choice that is gone is not replaced by another: an asset would be seen by others than meant.
-  const scope = isThere(kept)
-    ? kept
-    : kept
-      ? ""
-      : (usual ?? (projectId ? "" : scopes[0]?.id) ?? "");
+  const wanted = kept || usual;
+  const scope = isThere(wanted) ? wanted : "";
   const filled = spec();
   const close = () => {
     forget();

@@ -2,7 +2,7 @@
 
 export interface Draft {
   projectId: string | null;
-  /** With its name, which is told when it is gone. */
+  /** The name is shown in the message that the template no longer exists. */
   template: { id: string; name: string } | null;
   name: string;
   environment: string | null;

@@ -46,7 +46,7 @@ describe("templates", () => {
     expect(toRequest({ ...EMPTY, environment: "e1" }, "cluster")).not.toHaveProperty("templateId");
   });
 
-  test("what they bring besides is told", () => {
+  test("their other fields are listed", () => {
     expect(restOf(WHOLE)).toEqual([
       ["environmentVariables", "A=b"],
       ["labels", '{"name":"k","value":"v","exclude":false}'],

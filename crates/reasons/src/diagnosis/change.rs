@@ -9,7 +9,7 @@ use units::{Instant, Kind, format_bytes, format_millis};
 use super::{cores, span};
 use crate::{WorkloadRef, number, of};
 
-/// Domains of labels that tell a fact about a node: nobody sets them by hand.
+/// Domains of labels that describe the hardware or the system of a node, and are not set by hand.
 const FACTS: [&str; 2] = ["kubernetes.io/", "nvidia.com/"];
 
 /// A change to the workload, to others or to the cluster.
