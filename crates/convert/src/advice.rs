@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use model::Taint;
 use reasons::WorkloadRef;
 use reasons::diagnosis::{Advice, Change, HowTo, Raise};
 use spec::NodeSpec;
@@ -39,9 +40,20 @@ pub(crate) fn how_to(
 ) -> HowTo {
     let workload = |of: &WorkloadRef| view.workloads.get(&find(of)?).map(AsRef::as_ref);
     let requirements = requirements(advice, view, &workload);
-    match requirements.iter().find(|requirement| !may(**requirement)) {
+    let is_denied = |one: &&Requirement<'_>| one.is_of_kubernetes(view) || !may(**one);
+    match requirements.iter().find(is_denied) {
         Some(requirement) => HowTo { commands: Vec::new(), ask: Some(who_may(*requirement, view)) },
         None => HowTo { commands: commands(advice, view), ask: None },
+    }
+}
+
+impl Requirement<'_> {
+    /// True if only Kubernetes can change its object, by the owner of the pods.
+    const fn is_of_kubernetes(&self, view: &View) -> bool {
+        match self {
+            Self::Resubmit(_) | Self::Update(_) | Self::Delete(_) => view.is_kubernetes,
+            Self::Project(_) | Self::Department(_) | Self::Nodes => false,
+        }
     }
 }
 
@@ -92,6 +104,7 @@ fn who_may(requirement: Requirement<'_>, view: &View) -> String {
         | Requirement::Delete(workload) => {
             let WorkloadView { project_name, spec, .. } = workload;
             match &*spec.submitted_by {
+                owner if view.is_kubernetes => format!("the owner of {owner} in Kubernetes"),
                 "" => format!("an administrator of project {project_name}"),
                 owner => {
                     format!("its owner {owner}, or an administrator of project {project_name}")
@@ -111,7 +124,13 @@ fn who_may(requirement: Requirement<'_>, view: &View) -> String {
 }
 
 fn commands(advice: &Advice, view: &View) -> Vec<String> {
-    let Change::Nodes { like, count } = &advice.change else { return advice.commands() };
+    let (like, count) = match &advice.change {
+        Change::Nodes { like, count } => (like, count),
+        change if view.is_kubernetes => {
+            return kubectl(change).map_or_else(|| advice.commands(), |command| vec![command]);
+        }
+        _ => return advice.commands(),
+    };
     let Some(node) = view.nodes.iter().find(|node| node.name == *like) else { return Vec::new() };
     // Nodes with real GPUs and simulated ones are not mixed.
     let all_simulated = view.nodes.iter().all(|node| !node.spec.has_real_gpus());
@@ -128,6 +147,18 @@ fn commands(advice: &Advice, view: &View) -> Vec<String> {
     // All at once: a decision in between could give the first node to others.
     let add = format!("elastane simulate node-add {}{flags}", names.join(" "));
     std::iter::once(add).chain(names.iter().flat_map(tainted)).collect()
+}
+
+/// The command for a change of a node of Kubernetes; `None` for other changes.
+fn kubectl(change: &Change) -> Option<String> {
+    Some(match change {
+        Change::Uncordon { node } => format!("kubectl uncordon {node}"),
+        Change::Untaint { node, taint: Taint { key, effect, .. } } => {
+            format!("kubectl taint nodes {node} {key}:{effect}-")
+        }
+        Change::Label { node, key, value } => format!("kubectl label nodes {node} {key}={value}"),
+        _ => return None,
+    })
 }
 
 /// The flags that add a simulated node like this; `None` if no flags describe its GPUs.

@@ -290,10 +290,9 @@ impl Ids {
     }
 }
 
-/// The project and name of a workload. A revision of an inference has the name of the inference
-/// with a dot and a number appended; no other name contains a dot.
+/// The project of a workload and its name for users.
 fn key(of: &WorkloadRef) -> (String, String) {
-    (of.queue.clone(), of.name.split('.').next().unwrap_or_default().to_owned())
+    (of.queue.clone(), of.typed_name().to_owned())
 }
 
 const fn resource(kind: Kind) -> ResourceKind {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Operator, is_host};
+use model::{Operator, Requirement};
 use spec::GpuRequest;
 use view::{View, WorkloadView};
 
@@ -12,7 +12,9 @@ const NAMED_MAX: usize = 5;
 
 /// Warnings about a workload that was accepted, after that of the scheduler.
 pub fn warnings(of: &WorkloadView, view: &View, scheduler: Option<String>) -> Vec<String> {
-    let unknown = unknown_nodes(of, view).into_iter().chain(unknown_profiles(of, view));
+    let labels = unknown_labels(of, view);
+    let unknown =
+        unknown_nodes(of, view).into_iter().chain(labels).chain(unknown_profiles(of, view));
     scheduler.into_iter().chain(unknown).collect()
 }
 
@@ -20,7 +22,7 @@ pub fn warnings(of: &WorkloadView, view: &View, scheduler: Option<String>) -> Ve
 /// node waits, and has a reason for it.
 fn unknown_nodes(of: &WorkloadView, view: &View) -> Option<String> {
     let terms = of.spec.sets().flat_map(|set| &set.pod.place.affinity).flatten();
-    let named = terms.filter(|requirement| is_host(&requirement.key));
+    let named = terms.filter(|requirement| requirement.key == model::HOST_LABEL);
     let excluded = named.filter_map(|requirement| match &requirement.operator {
         Operator::NotIn(names) => Some(names),
         _ => None,
@@ -37,6 +39,26 @@ fn unknown_nodes(of: &WorkloadView, view: &View) -> Option<String> {
         format!(
             "there {verb} no node{plural} `{}` to exclude; `runai node list` shows the nodes",
             unknown.join("`, `")
+        )
+    })
+}
+
+/// Text about labels by which it stays away from nodes and that no node has.
+fn unknown_labels(of: &WorkloadView, view: &View) -> Option<String> {
+    let there: BTreeSet<&String> = view.nodes.iter().flat_map(|node| node.labels.keys()).collect();
+    let terms = of.spec.sets().flat_map(|set| &set.pod.place.affinity).flatten();
+    let excludes = |of: &&Requirement| matches!(of.operator, Operator::NotIn(_));
+    let excluding = terms.filter(excludes).map(|requirement| &requirement.key);
+    let unknown = excluding.filter(|key| !there.contains(key));
+    let unknown: BTreeSet<_> = unknown.map(|key| units::shown(key)).collect();
+    let unknown: Vec<_> = unknown.into_iter().take(NAMED_MAX).collect();
+    (!unknown.is_empty()).then(|| {
+        let plural = if unknown.len() == 1 { "" } else { "s" };
+        format!(
+            "no node has the label{plural} `{}` by which nodes are excluded; the label of their \
+             names is `{}`",
+            unknown.join("`, `"),
+            model::HOST_LABEL
         )
     })
 }

@@ -2,7 +2,7 @@
 
 use adopted::slot_name;
 use kube_api::types::Node;
-use model::{Effect, Taint};
+use model::{CORDONED, Effect, Taint};
 use spec::{NodeGpu, NodeSpec};
 
 use crate::quantity::{thousandths, whole};
@@ -11,8 +11,6 @@ use crate::requests::GPU;
 /// Labels of GPU feature discovery.
 pub(crate) const PRODUCT: &str = "nvidia.com/gpu.product";
 const MEMORY_MIB: &str = "nvidia.com/gpu.memory";
-/// Taint of a cordoned node.
-const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 /// Maximum number of counted GPUs of a node.
 const SLOTS_MAX: u64 = 1024;
 
@@ -54,8 +52,8 @@ fn taints_of(node: &Node) -> Vec<Taint> {
         effect: effect(&of.effect),
     };
     let mut taints: Vec<_> = node.spec.taints.iter().map(taint).collect();
-    if node.spec.unschedulable && taints.iter().all(|taint| taint.key != UNSCHEDULABLE) {
-        let (key, value) = (UNSCHEDULABLE.to_owned(), String::new());
+    if node.spec.unschedulable && taints.iter().all(|taint| taint.key != CORDONED) {
+        let (key, value) = (CORDONED.to_owned(), String::new());
         taints.push(Taint { key, value, effect: Effect::NoSchedule });
     }
     taints.sort();

@@ -81,6 +81,9 @@ pub struct Taint {
     pub effect: Effect,
 }
 
+/// Key of the taint of a cordoned node of Kubernetes. Pods that tolerate it start there.
+pub const CORDONED: &str = "node.kubernetes.io/unschedulable";
+
 /// Format of Kubernetes: `KEY=VALUE:EFFECT`, or `KEY:EFFECT` without a value.
 impl fmt::Display for Taint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

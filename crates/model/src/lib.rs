@@ -36,8 +36,8 @@ mod workload;
 
 pub use cluster::{Change, Changes, Checkpoint, Cluster, ConflictingPods, Error};
 pub use constraint::{
-    Constraints, ConstraintsId, Effect, Mismatch, Operator, POOL_DEFAULT, POOL_LABEL, PoolId,
-    Preference, Requirement, Taint, Term, Toleration, pool_of,
+    CORDONED, Constraints, ConstraintsId, Effect, Mismatch, Operator, POOL_DEFAULT, POOL_LABEL,
+    PoolId, Preference, Requirement, Taint, Term, Toleration, pool_of,
 };
 pub use demand::{Claim, Demand, Room, fitting_at_most};
 pub use fill::Fill;

@@ -20,6 +20,8 @@ use crate::{
 pub struct WorkloadSpec {
     /// Name, for explanations.
     pub name: String,
+    /// Name of the inference that it is a revision of; `None` for other workloads.
+    pub revision_of: Option<String>,
     /// Its queue, a leaf of the tree. In another node pool the twin of the queue is charged.
     pub queue: QueueId,
     /// Order of creation: older goes first among equals.
@@ -61,6 +63,7 @@ impl WorkloadSpec {
     ) -> Self {
         Self {
             name: name.into(),
+            revision_of: None,
             queue,
             seq,
             priority: 50,

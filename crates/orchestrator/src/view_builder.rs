@@ -76,6 +76,7 @@ impl State {
             nodes: self.node_views(before, outbox.touched().nodes),
             pools: self.pool_views(before, outbox),
             capacity: self.cluster.capacity(),
+            is_kubernetes: self.adopted.is_open(),
         }
     }
 
@@ -294,7 +295,7 @@ impl State {
                 Some(shown) => shown.clone(),
                 None => {
                     let nodes = members.get(pool.id()).cloned().unwrap_or_default();
-                    shared(shown, pool_view(pool, nodes, capacity))
+                    shared(shown, pool.view(nodes, capacity))
                 }
             }
         };
@@ -551,21 +552,6 @@ pub(crate) fn pod_without_place(workload: &Workload, pod: &Pod, state: PodState)
         failed_after_ms: pod.failed_after_ms,
         restart_at: None,
         condition: None,
-    }
-}
-
-fn pool_view(pool: &Pool, nodes: Vec<String>, capacity: Resources) -> PoolView {
-    let object = &pool.object;
-    PoolView {
-        id: object.id.clone(),
-        name: object.name.clone(),
-        settings: pool.settings.clone(),
-        nodes,
-        capacity,
-        created_at: object.created_at,
-        created_by: object.created_by.clone(),
-        updated_at: object.updated_at,
-        updated_by: object.updated_by.clone(),
     }
 }
 

@@ -14,7 +14,7 @@ mod text;
 pub use as_of::PendingAsOf;
 pub use text::{number, of};
 
-use model::{GpuRequest, MigRequest, WorkloadId};
+use model::{Cluster, GpuRequest, MigRequest, WorkloadId};
 use units::{Instant, Kind, Resources};
 
 /// A stable code with its short name.
@@ -335,24 +335,32 @@ pub struct WorkloadRef {
     pub id: WorkloadId,
     /// Name.
     pub name: String,
+    /// Name of the inference that it is a revision of; `None` for other workloads.
+    pub revision_of: Option<String>,
     /// Name of its project.
     pub queue: String,
 }
 
 impl WorkloadRef {
-    /// The name for a command line. A revision of an inference has the name of the inference with a
-    /// number behind a dot; no other name has a dot.
+    /// A workload of a cluster.
+    #[must_use]
+    pub fn new(cluster: &Cluster, id: WorkloadId) -> Self {
+        let spec = &cluster.workloads()[id].spec;
+        let queue = cluster.queues()[spec.queue].name.clone();
+        Self { id, name: spec.name.clone(), revision_of: spec.revision_of.clone(), queue }
+    }
+
+    /// The name for a command line: that of the inference for a revision.
     #[must_use]
     pub fn typed_name(&self) -> &str {
-        self.name.split('.').next().unwrap_or_default()
+        self.revision_of.as_deref().unwrap_or(&self.name)
     }
 
     /// True for two revisions of one inference.
     #[must_use]
     pub fn is_other_revision_of(&self, other: &Self) -> bool {
-        let (own, others) = (self.typed_name(), other.typed_name());
-        let both = own.len() < self.name.len() && others.len() < other.name.len();
-        both && self.name != other.name && own == others && self.queue == other.queue
+        let is_same = self.revision_of == other.revision_of && self.queue == other.queue;
+        self.revision_of.is_some() && is_same && self.name != other.name
     }
 }
 

@@ -556,9 +556,7 @@ impl Session<'_> {
     }
 
     pub(crate) fn reference(&self, id: WorkloadId) -> WorkloadRef {
-        let spec = &self.cluster.workloads()[id].spec;
-        let queue = self.cluster.queues()[spec.queue].name.clone();
-        WorkloadRef { id, name: spec.name.clone(), queue }
+        WorkloadRef::new(self.cluster, id)
     }
 
     /// Requests a decision no later than `at`.

@@ -58,6 +58,8 @@ pub struct View {
     pub pools: Vec<Arc<PoolView>>,
     /// Capacity of the cluster.
     pub capacity: Resources,
+    /// True if nodes and pods are those of Kubernetes: only Kubernetes changes them.
+    pub is_kubernetes: bool,
 }
 
 impl View {

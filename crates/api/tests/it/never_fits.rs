@@ -42,17 +42,25 @@ async fn so_it_is_with_manifests() {
 }
 
 #[tokio::test]
-async fn an_excluded_node_and_a_mig_profile_that_do_not_exist_are_warned_of() {
+async fn excluded_nodes_and_mig_profiles_that_do_not_exist_are_warned_of() {
     let server = Server::with_teams().await;
     let expressions = json!([{"key": "kubernetes.io/hostname", "operator": "NotIn",
         "values": ["nowhere", "node-1"]}]);
     let affinity = json!({"nodeSelectorTerms": [{"matchExpressions": expressions}]});
+    let by_label = json!([{"key": "hostname", "operator": "NotIn", "values": ["node-1"]}]);
+    let by_label = json!({"nodeSelectorTerms": [{"matchExpressions": by_label}]});
     let instance = json!([{"resource": "nvidia.com/mig-1g.10gb", "quantity": "1"}]);
     for (name, spec, last) in [
         (
             "away",
             json!({"image": "i", "nodeAffinityRequired": affinity}),
             "there is no node `nowhere` to exclude; `runai node list` shows the nodes",
+        ),
+        (
+            "labelled",
+            json!({"image": "i", "nodeAffinityRequired": by_label}),
+            "no node has the label `hostname` by which nodes are excluded; the label of their \
+             names is `kubernetes.io/hostname`",
         ),
         (
             "mig",

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use engine::{Error, FEED_CHANGES_MAX, PodFeed};
+use expect_test::expect;
+use model::{CORDONED, Effect, Taint};
 use orchestrator::OrgChange;
 use spec::{
     AdoptedPhase, AdoptedPod, FeedChange, FeedListing, FeedOutcome, Hold, NodeSpec, Place,
@@ -357,6 +359,60 @@ async fn what_only_the_owner_can_do_is_refused_with_the_command_for_it() {
     let refused = world.handle.suspend("alice", id).await.unwrap_err().to_string();
     assert!(refused.contains("pod team-a/a1 of Kubernetes"), "{refused}");
     assert_eq!(feed.verbs().len(), 1);
+}
+
+#[tokio::test]
+async fn advice_names_kubectl_for_nodes_and_the_owner_of_pods() {
+    let (world, feed) = world(1, &[1]).await;
+    let taint = |key: &str, value: &str| Taint {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        effect: Effect::NoSchedule,
+    };
+    let mut node = nodes(1, 1).remove(0);
+    node.name = "node-2".to_owned();
+    node.taints = vec![taint("own", "me")];
+    feed.put_node(node.clone());
+    (node.name, node.taints) = ("node-3".to_owned(), vec![taint(CORDONED, "")]);
+    feed.put_node(node.clone());
+    // The cluster removes this taint when the node is ready, and sets it again if it is not.
+    (node.name, node.taints) =
+        ("node-4".to_owned(), vec![taint("node.kubernetes.io/not-ready", "")]);
+    feed.put_node(node);
+    feed.put(pod("team-a", "a1"));
+    world.phase("team-a.a1", Phase::Running).await;
+    feed.put(pod("team-a", "a2"));
+    world.waits_for("team-a.a2", "P102").await;
+    let said = async || {
+        let found = world.handle.diagnose(world.id("team-a.a2")).await.unwrap();
+        let (found, now) = found.expect("a diagnosis");
+        let view = world.handle.view();
+        convert::diagnosis(&found, &view, now, &|_| true, Vec::new()).lines.join("\n")
+    };
+    expect![[r#"
+        Where it does not fit:
+          1 node, node-1 (1 GPU of 16GiB, 64 cores, 256GiB): has too few free GPUs (needs 1, has 0)
+          1 node, node-2 (1 GPU of 16GiB, 64 cores, 256GiB): has the taint own=me, which it does not tolerate
+          1 node, node-3 (1 GPU of 16GiB, 64 cores, 256GiB): is cordoned
+          1 node, node-4 (1 GPU of 16GiB, 64 cores, 256GiB): has the taint node.kubernetes.io/not-ready, which it does not tolerate
+        Who holds what it needs:
+          team-a holds 1 GPU (quota 1, fair share 1)
+          team-a/team-a.a1 holds 1 GPU: same project, and not less important (priority 50)
+        Why nothing was moved or taken for it:
+          P401 nothing is moved: what is in the way has no other place, or may not be moved
+          P402 nothing is taken from other projects: with 1 more it would hold more than its fair share; team-a holds 1 GPU (quota 1, fair share 1)
+          P403 nothing is taken inside its project: no workload is eligible: 1 not less important
+        What would let it start (each tried out):
+          raise its priority to medium-low (stops or moves 1 other); ask the owner of Job team-a/train in Kubernetes
+          tolerate the taint own=me; ask the owner of Job team-a/train in Kubernetes
+          remove the taint own=me from node-2
+            kubectl taint nodes node-2 own:NoSchedule-
+          add a node like node-1
+          that team-a/team-a.a1 ends; ask the owner of Job team-a/train in Kubernetes"#]].assert_eq(&said().await);
+    feed.with(|c| c.changes.push_back(FeedChange::NodeGone("node-2".to_owned())));
+    world.until("its end", |view| view.nodes.len() == 3).await;
+    let next = said().await;
+    assert!(next.contains("kubectl uncordon node-3"), "{next}");
 }
 
 #[tokio::test]

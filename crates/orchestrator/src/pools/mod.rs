@@ -17,7 +17,8 @@ use spec::{NODE_TYPE_LABEL, NodeTypes, PoolSettings};
 
 use crate::Error;
 use command::admission;
-use view::Object;
+use units::Resources;
+use view::{Object, PoolView};
 
 pub(crate) use topologies::ANNOTATIONS;
 pub use topologies::{levels_of, new_topology};
@@ -48,6 +49,22 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
+    /// Its view, with the names of its nodes and their capacity.
+    pub(crate) fn view(&self, nodes: Vec<String>, capacity: Resources) -> PoolView {
+        let object = &self.object;
+        PoolView {
+            id: object.id.clone(),
+            name: object.name.clone(),
+            settings: self.settings.clone(),
+            nodes,
+            capacity,
+            created_at: object.created_at,
+            created_by: object.created_by.clone(),
+            updated_at: object.updated_at,
+            updated_by: object.updated_by.clone(),
+        }
+    }
+
     pub(crate) fn id(&self) -> &str {
         &self.object.id
     }

@@ -35,7 +35,9 @@ impl State {
             children_min: group.children_min,
             topology: near(group.topology.as_ref()),
         };
+        let head = spec.revision.and_then(|revision| self.workloads.get(&revision.of));
         model::WorkloadSpec {
+            revision_of: head.map(|head| head.spec.name.clone()),
             priority: spec.priority.value,
             spare_priority: spec.spare_priority.as_ref().map(|spare| spare.value),
             preemptible: spec.preemptible,

@@ -139,9 +139,8 @@ impl Before {
             let pods = workload.pods_of(index).iter().filter(|pod| cluster.pods()[**pod].waits());
             set.demand.gpu_millis * pods.count() as u64
         };
-        let queue = cluster.queues()[workload.spec.queue].name.clone();
         Self {
-            workload: WorkloadRef { id, name: workload.spec.name.clone(), queue },
+            workload: WorkloadRef::new(cluster, id),
             gpu_millis: workload.pod_sets.iter().enumerate().map(of_set).sum(),
             precedence: Precedence::Older,
         }

@@ -2,8 +2,8 @@
 //! know about: which changes are worth a try.
 
 use model::{
-    Cluster, Constraints, GpuRequest, Node, NodeId, NodeSpec, PodBinding, Share, Toleration,
-    WorkloadId, WorkloadSpec, is_host,
+    CORDONED, Cluster, Constraints, GpuRequest, Node, NodeId, NodeSpec, PodBinding, Share, Taint,
+    Toleration, WorkloadId, WorkloadSpec, is_host,
 };
 use units::Instant;
 
@@ -109,6 +109,14 @@ fn smaller(change: &Change, spec: &mut WorkloadSpec) {
     }
 }
 
+/// Removes the taints of a node that are of a kind.
+fn untaint(cluster: &mut Cluster, id: NodeId, is_of_kind: impl Fn(&Taint) -> bool) {
+    let row = &cluster.nodes()[id];
+    let (labels, mut taints) = (row.labels.clone(), row.taints.clone());
+    taints.retain(|taint| !is_of_kind(taint));
+    cluster.set_labels(id, labels, taints);
+}
+
 fn apply_to_others(change: &Change, cluster: &mut Cluster) -> Option<()> {
     match change {
         Change::End { workload } => {
@@ -130,8 +138,9 @@ fn apply_to_others(change: &Change, cluster: &mut Cluster) -> Option<()> {
             }
         }
         Change::Uncordon { node } => {
-            let node = named(cluster, node)?;
-            cluster.set_schedulable(node, true);
+            let id = named(cluster, node)?;
+            cluster.set_schedulable(id, true);
+            untaint(cluster, id, |taint| taint.key == CORDONED);
         }
         Change::Label { node, key, value } => {
             let id = named(cluster, node)?;
@@ -142,10 +151,7 @@ fn apply_to_others(change: &Change, cluster: &mut Cluster) -> Option<()> {
         }
         Change::Untaint { node, taint } => {
             let id = named(cluster, node)?;
-            let row = &cluster.nodes()[id];
-            let (labels, mut taints) = (row.labels.clone(), row.taints.clone());
-            taints.retain(|other| other != taint);
-            cluster.set_labels(id, labels, taints);
+            untaint(cluster, id, |other| other == taint);
         }
         Change::Nodes { like, count } => {
             let spec = spec_of(&cluster.nodes()[named(cluster, like)?]);

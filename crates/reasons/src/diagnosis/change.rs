@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Cluster, Constraints, Effect, Mismatch, Node, QueueId, Taint};
+use model::{CORDONED, Cluster, Constraints, Effect, Mismatch, Node, QueueId, Taint};
 use units::{Instant, Kind, format_bytes, format_millis};
 
 use super::{cores, span};
@@ -11,6 +11,9 @@ use crate::{WorkloadRef, number, of};
 
 /// Domains of labels that describe the hardware or the system of a node, and are not set by hand.
 const FACTS: [&str; 2] = ["kubernetes.io/", "nvidia.com/"];
+
+/// Domains of taints by which a cluster tells the state of a node.
+const STATES: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"];
 
 /// A change to the workload, to others or to the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,7 +158,8 @@ impl Change {
     }
 
     /// Tolerations of the taints that keep a workload away, and the removal of each that is the only
-    /// one of its node.
+    /// one of its node. The cluster sets those of the state of a node again, so they are left out; a
+    /// cordon is removed as such.
     #[must_use]
     pub fn of_taints(cluster: &Cluster, constraints: &[Constraints]) -> [Vec<Self>; 2] {
         let tainted = cluster.nodes().iter().filter(|(_, node)| {
@@ -167,12 +171,16 @@ impl Change {
             taints.filter(|taint| taint.effect != Effect::PreferNoSchedule).cloned().collect()
         };
         let on_nodes: Vec<_> = tainted.map(|(_, node)| (node.name.clone(), hard(node))).collect();
+        let is_state = |taint: &Taint| STATES.iter().any(|domain| taint.key.starts_with(domain));
         let all: BTreeSet<_> = on_nodes.iter().flat_map(|(_, taints)| taints).cloned().collect();
         let alone = on_nodes.into_iter().filter_map(|(node, taints)| match &taints[..] {
+            [taint] if taint.key == CORDONED => Some(Self::Uncordon { node }),
+            [taint] if is_state(taint) => None,
             [taint] => Some(Self::Untaint { node, taint: taint.clone() }),
             _ => None,
         });
-        [all.into_iter().map(|taint| Self::Tolerate { taint }).collect(), alone.collect()]
+        let tolerated = all.into_iter().filter(|taint| !is_state(taint));
+        [tolerated.map(|taint| Self::Tolerate { taint }).collect(), alone.collect()]
     }
 
     /// Short stable name of the kind of change.
@@ -279,7 +287,8 @@ impl Change {
     }
 }
 
-fn key_and_value(taint: &Taint) -> String {
+/// A taint in texts: without its effect.
+pub(super) fn key_and_value(taint: &Taint) -> String {
     let Taint { key, value, .. } = taint;
     if value.is_empty() { key.clone() } else { format!("{key}={value}") }
 }

@@ -1,9 +1,10 @@
 //! Nodes on which a pod does not fit. Owns: the counts of each class of nodes, and the sentence of
 //! it. Does not know about: how the nodes are examined.
 
-use model::MigProfile;
+use model::{CORDONED, MigProfile, Taint};
 use units::{Resources, format_bytes, format_millis};
 
+use super::change::key_and_value;
 use super::cores;
 
 /// The pods of one set that are next to be placed.
@@ -66,6 +67,8 @@ pub struct NodeClass {
     pub capacity: Resources,
     /// Its labels that the constraints of the workload name.
     pub labels: Vec<(String, String)>,
+    /// Its taints that the workload does not tolerate; empty for several classes.
+    pub taints: Vec<Taint>,
     /// Number of nodes with room for one pod.
     pub room: u32,
     /// Obstacles on the other nodes.
@@ -86,6 +89,7 @@ impl NodeClass {
             gpu_memory_bytes,
             capacity,
             labels,
+            taints,
             room,
             failing,
         } = self;
@@ -117,7 +121,7 @@ impl NodeClass {
         let has = if has.is_empty() { String::new() } else { format!(" ({})", has.join(", ")) };
         let alone = *nodes == 1;
         let room_for = if pods > 1 { " for a pod" } else { "" };
-        let mut said: Vec<_> = failing.iter().map(|failing| failing.text(*nodes)).collect();
+        let mut said: Vec<_> = failing.iter().map(|failing| failing.text(*nodes, taints)).collect();
         if *room > 0 {
             said.push(match room {
                 _ if alone => format!("has room{room_for}"),
@@ -147,7 +151,7 @@ pub struct Failing {
 }
 
 impl Failing {
-    fn text(&self, of: u32) -> String {
+    fn text(&self, of: u32, taints: &[Taint]) -> String {
         let Self { obstacle, nodes, needed, most, closest } = self;
         let alone = of == 1;
         let count = match *nodes {
@@ -175,8 +179,11 @@ impl Failing {
             Obstacle::Pool => {
                 return format!("{count}{} in another node pool", verb("is", "are"));
             }
+            Obstacle::Taint if matches!(taints, [taint] if taint.key == CORDONED) => {
+                return format!("{count}{} cordoned", verb("is", "are"));
+            }
             Obstacle::Taint => {
-                return format!("{count}{} a taint that it does not tolerate", verb("has", "have"));
+                return format!("{count}{} {}", verb("has", "have"), repelled(taints));
             }
             Obstacle::PodAffinity => {
                 return format!("{count}{} without pods that it must be with", verb("is", "are"));
@@ -212,6 +219,17 @@ impl Failing {
             _ => "little",
         };
         format!("{count}{} too {few} {what} ({amounts})", verb("has", "have"))
+    }
+}
+
+/// The taints of nodes that a pod does not tolerate, none if they differ.
+fn repelled(taints: &[Taint]) -> String {
+    let names: Vec<_> = taints.iter().map(key_and_value).collect();
+    let names = names.join(" and ");
+    match taints {
+        [] => "a taint that it does not tolerate".to_owned(),
+        [_] => format!("the taint {names}, which it does not tolerate"),
+        _ => format!("the taints {names}, which it does not tolerate"),
     }
 }
 

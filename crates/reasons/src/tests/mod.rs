@@ -29,7 +29,8 @@ fn with_lent(name: &str) -> QueueNumbers {
 }
 
 pub(crate) fn workload(name: &str) -> WorkloadRef {
-    WorkloadRef { id: Idx::new(0), name: name.to_owned(), queue: "team-b".to_owned() }
+    let (id, queue) = (Idx::new(0), "team-b".to_owned());
+    WorkloadRef { id, name: name.to_owned(), revision_of: None, queue }
 }
 
 fn mig() -> MigRequest {
@@ -363,6 +364,7 @@ fn of_obstacle(obstacle: &Obstacle) -> String {
         gpu_memory_bytes: 0,
         capacity: Resources { gpu_millis: 0, cpu_millis: 8000, memory_bytes: 32 * GIB },
         labels: Vec::new(),
+        taints: Vec::new(),
         room: all - nodes,
         failing: vec![Failing { obstacle, nodes, needed, most, closest: closest.clone() }],
     };
@@ -536,22 +538,30 @@ fn every_advice_and_every_obstacle() {
 
 #[test]
 fn another_revision_of_an_inference_is_replaced_and_not_deleted() {
-    let advice = |waiting: &str, other: &str| {
-        let change = Change::End { workload: workload(other) };
-        let advice = Advice { workload: workload(waiting), change, disturbs: 0 };
+    let named = |name: &str, revision_of: Option<&str>| WorkloadRef {
+        revision_of: revision_of.map(str::to_owned),
+        ..workload(name)
+    };
+    let advice = |waiting: (&str, Option<&str>), other: (&str, Option<&str>)| {
+        let change = Change::End { workload: named(other.0, other.1) };
+        let advice = Advice { workload: named(waiting.0, waiting.1), change, disturbs: 0 };
         (advice.text(NOW), advice.commands())
     };
     let replace = "runai inference update svc -p team-b --recreate";
-    let (text, commands) = advice("svc.2", "svc.1");
+    let (text, commands) = advice(("svc.2", Some("svc")), ("svc.1", Some("svc")));
     assert!(
         text.starts_with("that team-b/svc.1, another revision of the same inference"),
         "{text}"
     );
     assert_eq!(commands, [replace]);
-    for (waiting, other) in [("svc.2", "other.1"), ("svc", "other"), ("svc.2", "svc2.1")] {
+    // Names of pods of Kubernetes have dots.
+    let (pod, other_pod) = (("team-a.a2", None), ("team-a.a1", None));
+    let of_svc = ("svc.2", Some("svc"));
+    let others = [(of_svc, ("other.1", Some("other"))), (of_svc, ("b", None)), (pod, other_pod)];
+    for (waiting, other) in others {
         let (text, commands) = advice(waiting, other);
-        assert_eq!(text, format!("that team-b/{other} ends"));
-        let name = other.trim_end_matches(".1");
+        assert_eq!(text, format!("that team-b/{} ends", other.0));
+        let name = other.1.unwrap_or(other.0);
         assert_eq!(commands, [format!("runai delete {name} -p team-b")]);
     }
 }

@@ -115,7 +115,7 @@ fn key(node: &Node, asked_about: &BTreeSet<&str>) -> Key {
 fn class(
     cluster: &Cluster,
     ask: PodRequirements,
-    key: Key,
+    mut key: Key,
     nodes: &[NodeId],
     classes: u32,
 ) -> NodeClass {
@@ -139,6 +139,7 @@ fn class(
             (entry.needed, entry.most, entry.closest) = (needed, most, name());
         }
     }
+    key.taints.retain(|taint| !cluster.constraints(ask.constraints).tolerates(taint));
     let mut failing: Vec<_> = failing.into_values().collect();
     failing.sort_by_key(|failing| (Reverse(failing.nodes), failing.obstacle));
     let first = &cluster.nodes()[nodes[0]];
@@ -160,6 +161,7 @@ fn class(
         gpu_memory_bytes: key.gpus.last().map_or(0, |&(bytes, ..)| bytes),
         capacity: first.capacity,
         labels: key.labels,
+        taints: if classes == 1 { key.taints } else { Vec::new() },
         room,
         failing,
     }

@@ -112,7 +112,7 @@ fn everything_that_can_rule_a_node_out() {
         Where it does not fit:
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=a): 1 is cordoned; 1 has too few free GPUs (needs 2, at most 0 on n1)
           1 node, n2 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=b): lacks a label that it needs
-          1 node, n3 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=a): has a taint that it does not tolerate
+          1 node, n3 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=a): has the taint own, which it does not tolerate
           1 node, n4 (2 GPUs of 16GiB, 1 core, 1TiB, zone=a): has too few cores, even when empty (needs 2, has 1)
           1 node, n5 (1 GPU of 16GiB, 100 cores, 1TiB, zone=a): has too few GPUs, even when empty (needs 2, has 1)
         Who holds what it needs:
@@ -447,6 +447,18 @@ fn workloads_that_are_looked_at_before_it_are_told_in_the_order_of_a_decision() 
         next.starts_with("Why nothing"),
         "neither one that never starts nor younger ones: {text}"
     );
+}
+
+#[test]
+fn at_most_five_that_are_looked_at_before_it_are_named() {
+    let mut w = World::new("n1:1", "a:1");
+    let all: Vec<_> = (0..8).map(|at| format!("submit a/w{at} -g 1")).collect();
+    w.run(&all.join("; "));
+    let text = w.diagnosed("w7");
+    let (_, ahead) = text.split_once("Who is looked at before it in its project:\n").unwrap();
+    let ahead: Vec<_> = ahead.lines().map(str::trim).take(6).collect();
+    assert_eq!(ahead[0], "a/w1 asks for 1 GPU: older");
+    assert_eq!(ahead[4..], ["a/w5 asks for 1 GPU: older", "and 1 more"]);
 }
 
 #[test]

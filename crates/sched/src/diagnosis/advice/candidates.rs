@@ -378,8 +378,6 @@ impl WhatIf<'_> {
     }
 
     pub(super) fn reference(&self, id: WorkloadId) -> WorkloadRef {
-        let spec = &self.cluster.workloads()[id].spec;
-        let queue = self.cluster.queues()[spec.queue].name.clone();
-        WorkloadRef { id, name: spec.name.clone(), queue }
+        WorkloadRef::new(self.cluster, id)
     }
 }
