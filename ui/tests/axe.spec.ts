@@ -1,7 +1,7 @@
 // No violation of axe on any page, tab, dialog or state, light and dark, with 200 workloads.
 import { AxeBuilder } from "./axe";
 import { Between } from "./between";
-import { expect, logIn, logInAs, rowOf, test } from "./fixture";
+import { expect, logIn, logInAs, rowOf, test, tryNow } from "./fixture";
 import { at, type At, DIALOGS, heading, OTHERS, PAGES, press, TABS, type View } from "./views";
 
 /** Opens one view after the other, and looks at each. */
@@ -157,7 +157,7 @@ for (const colorScheme of ["light", "dark"] as const) {
       );
       between.refuse(/\/changes/u, 401, "log in");
       end();
-      await page.getByRole("button", { name: "Try now" }).click();
+      await tryNow(page);
       await check(
         [["log in again", () => expect(page.getByRole("dialog")).toContainText("Log in again")]],
         where,

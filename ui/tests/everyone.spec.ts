@@ -1,6 +1,6 @@
 // For everyone: keyboard, screen readers, zoom, contrast, motion, direction, with 200 workloads.
 import { AxeBuilder } from "./axe";
-import { expect, goTo, logIn, MANY, type Page, rowOf, test } from "./fixture";
+import { choose, expect, goTo, logIn, MANY, type Page, rowOf, test } from "./fixture";
 
 test.beforeEach(({ page, crowd }) => logIn(page, crowd));
 
@@ -175,7 +175,7 @@ test("forced-colors: states, bars and what is chosen stay apart", async ({ page,
   const ground = await gpu.evaluate((box) => getComputedStyle(box).backgroundColor);
   expect(drawn).not.toBe(ground);
   await page.goto(`${crowd.url}/workloads/new/training`);
-  await page.getByRole("radio", { name: "team-a" }).check({ force: true });
+  await choose(page.getByRole("radio", { name: "team-a" }));
   const border = (name: string) =>
     page
       .locator("label")

@@ -1,6 +1,6 @@
 // Faults of the connection: the server goes, is slow, comes back, is another version.
 import type { Frame } from "./between";
-import { expect, goTo, logIn, rowOf, test } from "./fixture";
+import { choose, expect, goTo, logIn, rowOf, test, tryNow } from "./fixture";
 
 test("server gone, and restarted", async ({ page, own }) => {
   await logIn(page, own);
@@ -33,7 +33,7 @@ test("a user's session goes on after the server was restarted", async ({ page, o
   await own.stop();
   await expect(page.getByText("reconnecting")).toBeVisible();
   await own.start();
-  await page.getByRole("button", { name: "Try now" }).click();
+  await tryNow(page);
   await expect(page.getByText("live", { exact: true })).toBeVisible();
   await own.submit(await own.project("team-b"), "b1");
   await expect(rowOf(page, "b1")).toBeVisible();
@@ -111,7 +111,7 @@ test("upgraded under an open page, and a file of the former version is missing",
   await goTo(page, "Workloads");
   await page.getByRole("button", { name: "+NEW WORKLOAD" }).click();
   await page.getByRole("menuitem", { name: "Training" }).click();
-  await page.getByRole("radio", { name: team.name }).check({ force: true });
+  await choose(page.getByRole("radio", { name: team.name }));
   await page.getByLabel("Training name").fill("typed-before");
   between.rewrite = (frame) => [
     frame.kind === "server" ? { ...frame, object: { ...frame.object, ...NEXT } } : frame,

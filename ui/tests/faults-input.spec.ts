@@ -1,7 +1,7 @@
 // Faults of what is typed and of what there is: taken names, hostile texts, too many of a thing.
 import { AxeBuilder } from "./axe";
 import type { Frame } from "./between";
-import { expect, goTo, logIn, type Page, rowOf, test } from "./fixture";
+import { choose, expect, goTo, logIn, type Page, rowOf, test } from "./fixture";
 
 test("a wrong name and a negative count at once", async ({ app: page }) => {
   await goTo(page, "Projects");
@@ -42,11 +42,11 @@ async function training(page: Page, { project, name }: Form): Promise<void> {
   await goTo(page, "Workloads");
   await page.getByRole("button", { name: "+NEW WORKLOAD" }).click();
   await page.getByRole("menuitem", { name: "Training" }).click();
-  await page.getByRole("radio", { name: project }).check({ force: true });
+  await choose(page.getByRole("radio", { name: project }));
   await page.getByLabel("Training name").fill(name);
   await page.getByRole("button", { name: "CONTINUE" }).click();
-  await page.getByRole("radio", { name: `${project}-image` }).check({ force: true });
-  await page.getByRole("radio", { name: `${project}-gpus` }).check({ force: true });
+  await choose(page.getByRole("radio", { name: `${project}-image` }));
+  await choose(page.getByRole("radio", { name: `${project}-gpus` }));
 }
 
 test("name of a training taken between typing and creating: created once, never twice", async ({
@@ -240,7 +240,7 @@ test("10,000 projects", async ({ page, server, between, team }) => {
   await expect(tiles).toHaveCount(24);
   await search.pressSequentially(team.name);
   await expect(tiles).toHaveCount(1);
-  await page.getByRole("radio", { name: team.name }).check({ force: true });
+  await choose(page.getByRole("radio", { name: team.name }));
   // The one that is chosen stays on the page, whatever is searched for.
   await search.press("Control+a");
   await search.pressSequentially("made-77");

@@ -3,6 +3,7 @@ import {
   type Browser,
   type BrowserContext,
   expect,
+  type Locator,
   type Page,
   test as base,
 } from "@playwright/test";
@@ -224,6 +225,18 @@ export async function goTo(page: Page, name: string): Promise<void> {
 /** The row of a grid with this name. */
 export function rowOf(page: Page, name: string) {
   return page.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
+}
+
+/** Chooses a tile, whose radio button is not drawn, and waits until it is chosen. */
+export async function choose(tile: Locator): Promise<void> {
+  await tile.click({ force: true });
+  await expect(tile).toBeChecked();
+}
+
+/** Connects again now, unless the page has just done so by itself: then the button is gone. */
+export async function tryNow(page: Page): Promise<void> {
+  const button = page.getByRole("button", { name: "Try now" });
+  await button.click({ timeout: 2000 }).catch(() => expect(button).toBeHidden());
 }
 
 export { expect, type Page };

@@ -1,5 +1,5 @@
 // Rights by scope: a role in one project shows no action on what is in others.
-import { expect, goTo, logInAs, rowOf, test } from "./fixture";
+import { choose, expect, goTo, logInAs, rowOf, test } from "./fixture";
 
 test("a role in one project: nothing of another is offered", async ({ page, server, team }) => {
   const other = `${team.name}-b`;
@@ -62,7 +62,7 @@ test("a role in one project: nothing of another is offered", async ({ page, serv
 
   await page.goto(`${server.url}/workloads/new/training`);
   await expect(page.getByRole("radiogroup", { name: "Project" }).getByRole("radio")).toHaveCount(1);
-  await page.getByRole("radio", { name: team.name }).check({ force: true });
+  await choose(page.getByRole("radio", { name: team.name }));
   await page.getByLabel("Training name").fill("in-a-2");
   await page.getByRole("button", { name: "CONTINUE" }).click();
   await expect(page.getByRole("button", { name: "+NEW ENVIRONMENT" })).toBeVisible();
@@ -82,11 +82,11 @@ test("a role for one's own: what others made is shown without actions", async ({
     image: "runai.jfrog.io/demo/quickstart",
   });
   await logInAs(page, `${server.url}/workloads/new/training`, user, password);
-  await page.getByRole("radio", { name: team.name }).check({ force: true });
+  await choose(page.getByRole("radio", { name: team.name }));
   await page.getByLabel("Training name").fill("of-ann");
   await page.getByRole("button", { name: "CONTINUE" }).click();
-  await page.getByRole("radio", { name: `env-${team.name}` }).check({ force: true });
-  await page.getByRole("radio", { name: "cpu-only" }).check({ force: true });
+  await choose(page.getByRole("radio", { name: `env-${team.name}` }));
+  await choose(page.getByRole("radio", { name: "cpu-only" }));
   await page.getByRole("button", { name: "CREATE TRAINING" }).click();
   const own = page.getByRole("region", { name: "Workload of-ann" });
   await expect(own.getByRole("button", { name: "DELETE" })).toBeVisible();

@@ -1,5 +1,5 @@
 // States of views: stale, gone, nothing matches, empty; and exact times without a pointer.
-import { expect, goTo, logIn, rowOf, test } from "./fixture";
+import { expect, goTo, logIn, rowOf, test, tryNow } from "./fixture";
 
 test("connection lost: what is kept is marked, until it is live again", async ({
   page,
@@ -22,7 +22,7 @@ test("connection lost: what is kept is marked, until it is live again", async ({
   await expect(rowOf(page, "a1")).toBeVisible();
   expect(await color()).not.toBe(before);
   end();
-  await page.getByRole("button", { name: "Try now" }).click();
+  await tryNow(page);
   await expect(main).not.toHaveAttribute("data-stale");
   expect(await color()).toBe(before);
 });
@@ -38,7 +38,7 @@ test("no connection from the start: said without a time, as nothing is kept", as
   await expect(page.getByText(/As of/u)).toBeHidden();
   await expect(page.getByRole("navigation")).toBeVisible();
   end();
-  await page.getByRole("button", { name: "Try now" }).click();
+  await tryNow(page);
   await expect(page.getByText("Ready nodes")).toBeVisible();
 });
 

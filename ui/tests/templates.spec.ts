@@ -1,6 +1,6 @@
 // Templates in the form of a new training: what one fills is shown and can be changed.
 import { AxeBuilder } from "./axe";
-import { expect, goTo, type Page, rowOf, test } from "./fixture";
+import { choose, expect, goTo, type Page, rowOf, test } from "./fixture";
 
 const IMAGE = "runai.jfrog.io/demo/quickstart";
 const SPEC = {
@@ -15,7 +15,7 @@ async function begin(page: Page, project: string): Promise<void> {
   await goTo(page, "Workloads");
   await page.getByRole("button", { name: "+NEW WORKLOAD" }).click();
   await page.getByRole("menuitem", { name: "Training" }).click();
-  await page.getByRole("radio", { name: new RegExp(`^${project} `, "u") }).check({ force: true });
+  await choose(page.getByRole("radio", { name: new RegExp(`^${project} `, "u") }));
 }
 
 test("a template fills the form, what it fills can be changed, and the workload knows it", async ({
@@ -25,7 +25,7 @@ test("a template fills the form, what it fills can be changed, and the workload 
 }) => {
   await server.template(`t-${team.name}`, SPEC);
   await begin(page, team.name);
-  await page.getByRole("radio", { name: `t-${team.name}` }).check({ force: true });
+  await choose(page.getByRole("radio", { name: `t-${team.name}` }));
   await page.getByLabel("Training name").fill("a1");
   await page.getByRole("button", { name: "CONTINUE" }).click();
   const asInTemplate = page.getByRole("radio", { name: "As in the template" });
@@ -40,7 +40,7 @@ test("a template fills the form, what it fills can be changed, and the workload 
   expect(await new AxeBuilder(page).violations()).toEqual([]);
 
   await page.getByLabel("Arguments").fill("900");
-  await page.getByRole("radio", { name: "cpu-only" }).check({ force: true });
+  await choose(page.getByRole("radio", { name: "cpu-only" }));
   await page.getByRole("button", { name: "CREATE TRAINING" }).click();
   const pane = page.getByRole("region", { name: "Workload a1" });
   await pane.getByRole("tab", { name: "Details" }).click();
@@ -64,15 +64,15 @@ test("a template of one project is offered in that project alone", async ({
   await server.template(`t-${team.name}`, SPEC, team.id);
   await begin(page, team.name);
   const tile = page.getByRole("radio", { name: `t-${team.name}` });
-  await tile.check({ force: true });
+  await choose(tile);
   // The form says that a template of one project cannot be used in another.
-  await page.getByRole("radio", { name: new RegExp(`^${other} `, "u") }).check({ force: true });
+  await choose(page.getByRole("radio", { name: new RegExp(`^${other} `, "u") }));
   await expect(tile).toHaveCount(0);
   await expect(page.getByText(/was deleted, or is not for this project/u)).toBeVisible();
   await page.getByLabel("Training name").fill("a1");
   await page.getByRole("button", { name: "CONTINUE" }).click();
   await expect(page.getByText("step 1 of 2")).toBeVisible();
-  await page.getByRole("radio", { name: "Start from scratch" }).check({ force: true });
+  await choose(page.getByRole("radio", { name: "Start from scratch" }));
   await page.getByRole("button", { name: "CONTINUE" }).click();
   await expect(page.getByText("step 2 of 2")).toBeVisible();
   await expect(page.getByRole("radio", { name: "As in the template" })).toHaveCount(0);
@@ -86,7 +86,7 @@ test("the form says that the chosen template was deleted, and keeps what was typ
   await server.asset("environment", `e-${team.name}`, { image: IMAGE });
   const id = await server.template(`t-${team.name}`, SPEC);
   await begin(page, team.name);
-  await page.getByRole("radio", { name: `t-${team.name}` }).check({ force: true });
+  await choose(page.getByRole("radio", { name: `t-${team.name}` }));
   await page.getByLabel("Training name").fill("a1");
   await page.getByRole("button", { name: "CONTINUE" }).click();
   await page.getByLabel("Arguments").fill("900");
@@ -101,8 +101,8 @@ test("the form says that the chosen template was deleted, and keeps what was typ
   await expect(page.getByLabel("Arguments")).toHaveValue("900");
   await page.getByRole("button", { name: "CREATE TRAINING" }).click();
   await expect(page.getByText("choose an environment")).toBeVisible();
-  await page.getByRole("radio", { name: `e-${team.name}` }).check({ force: true });
-  await page.getByRole("radio", { name: "cpu-only" }).check({ force: true });
+  await choose(page.getByRole("radio", { name: `e-${team.name}` }));
+  await choose(page.getByRole("radio", { name: "cpu-only" }));
   await page.getByRole("button", { name: "CREATE TRAINING" }).click();
   await expect(rowOf(page, "a1")).toContainText("Running");
 });
@@ -116,7 +116,7 @@ test("the form says that the chosen environment was deleted, before it is sent",
   await begin(page, team.name);
   await page.getByLabel("Training name").fill("a1");
   await page.getByRole("button", { name: "CONTINUE" }).click();
-  await page.getByRole("radio", { name: `e-${team.name}` }).check({ force: true });
+  await choose(page.getByRole("radio", { name: `e-${team.name}` }));
   await server.api("DELETE", `/api/v1/asset/environment/${id}`);
   await expect(page.getByText("what was chosen is not there any more")).toBeVisible();
 });

@@ -1,5 +1,5 @@
 // Every page, tab, dialog and menu as data: its name, and how to get there.
-import { expect, MANY, type Page, rowOf } from "./fixture";
+import { choose, expect, MANY, type Page, rowOf } from "./fixture";
 
 export interface At {
   page: Page;
@@ -44,8 +44,8 @@ export const OTHERS: View[] = [
   [
     "a new training, second step of a template",
     async ({ page }) => {
-      await page.getByRole("radio", { name: /^team-a /u }).check({ force: true });
-      await page.getByRole("radio", { name: /^sleeper /u }).check({ force: true });
+      await choose(page.getByRole("radio", { name: /^team-a /u }));
+      await choose(page.getByRole("radio", { name: /^sleeper /u }));
       await page.getByLabel("Training name").fill("new");
       await press(page, "CONTINUE");
       await expect(page.getByText("Also from template sleeper")).toBeVisible();

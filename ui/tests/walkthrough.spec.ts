@@ -1,6 +1,6 @@
 // The published over-quota walk-through, step by step as printed, by a browser.
 import { AxeBuilder } from "./axe";
-import { expect, logIn, type Page, rowOf as row, test } from "./fixture";
+import { choose, expect, logIn, type Page, rowOf as row, test } from "./fixture";
 import type { Server } from "./server";
 
 async function project(page: Page, name: string): Promise<void> {
@@ -24,8 +24,8 @@ async function stepOne(page: Page, { name, project: of }: Training): Promise<voi
   await page.getByRole("navigation").getByRole("link", { name: "Workloads" }).click();
   await page.getByRole("button", { name: "+NEW WORKLOAD" }).click();
   await page.getByRole("menuitem", { name: "Training" }).click();
-  await page.getByRole("radio", { name: of }).check({ force: true });
-  await page.getByRole("radio", { name: "Start from scratch" }).check({ force: true });
+  await choose(page.getByRole("radio", { name: of }));
+  await choose(page.getByRole("radio", { name: "Start from scratch" }));
   await page.getByLabel("Training name").fill(name);
   await page.getByRole("button", { name: "CONTINUE" }).click();
 }
@@ -54,8 +54,8 @@ async function newCompute(page: Page, name: string, devices: string): Promise<vo
 }
 
 async function create(page: Page, { name, compute }: Training): Promise<void> {
-  await page.getByRole("radio", { name: /^quickstart/u }).check({ force: true });
-  await page.getByRole("radio", { name: new RegExp(`^${compute}`, "u") }).check({ force: true });
+  await choose(page.getByRole("radio", { name: /^quickstart/u }));
+  await choose(page.getByRole("radio", { name: new RegExp(`^${compute}`, "u") }));
   await page.getByRole("button", { name: "CREATE TRAINING" }).click();
   // It is added to the table, and its pane is open.
   await expect(page.getByRole("region", { name: `Workload ${name}` })).toBeVisible();
