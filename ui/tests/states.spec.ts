@@ -122,3 +122,26 @@ test("exact times: on focus in a grid and in the pane, with the zone, and no sto
   await expect(pane).toContainText(/Times are in .+\./u);
   await expect(pane.getByRole("tabpanel").locator("time[tabindex]")).toHaveCount(0);
 });
+
+test("an open history grows with events that change no column, and asks for none of others", async ({
+  app: page,
+  server,
+  team,
+}) => {
+  const id = await server.submit(team.id, "a1");
+  const other = await server.submit(team.id, "a2");
+  await goTo(page, "Workloads");
+  await rowOf(page, "a1").click();
+  const pane = page.getByRole("region", { name: "Workload a1" });
+  await pane.getByRole("tab", { name: "Event history" }).click();
+  await expect(pane).toContainText("Started");
+  const asked: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().includes("/events")) asked.push(request.url());
+  });
+  const path = "/api/v1/workloads/trainings";
+  await server.api("PATCH", `${path}/${other}`, { spec: { labels: [{ name: "x", value: "1" }] } });
+  await server.api("PATCH", `${path}/${id}`, { spec: { labels: [{ name: "x", value: "1" }] } });
+  await expect(pane).toContainText(/changed .*labels/u);
+  expect(asked).toHaveLength(1);
+});

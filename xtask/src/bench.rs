@@ -10,6 +10,7 @@ mod feed;
 mod http;
 mod lists;
 mod load;
+mod rows;
 pub(crate) mod server;
 
 use std::io::Write as _;

@@ -10,7 +10,7 @@ use http_kit::{ApiError, Origin};
 use records::AuditDetail;
 use spec::WorkloadKind;
 use units::Instant;
-use view::{Object, OrgUnit, ProjectView, Scope, View, WorkloadView};
+use view::{Event, Object, OrgUnit, ProjectView, Scope, View, WorkloadView};
 
 /// Route where a caller changes its own password.
 pub const OWN_PASSWORD: &str = "/api/v1/me/password";
@@ -135,6 +135,12 @@ impl Caller {
             contains(&self.view, grant.scope, scope) && grant.role.allows(action, resource)
         };
         self.principal.is_built_in() || self.grants.iter().any(allows)
+    }
+
+    /// True if the caller may read an event of the log.
+    pub fn sees_event(&self, event: &Event) -> bool {
+        let scope = event.project_id.map_or(Scope::Tenant, Scope::Project);
+        self.may(Action::Read, Resource::Workloads, scope)
     }
 
     /// True if the caller may have anything of the machine: it is its own to protect.

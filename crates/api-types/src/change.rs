@@ -29,6 +29,8 @@ pub enum ChangeKind {
     Reason,
     /// The server itself; only with `shape=row`.
     Server,
+    /// Events from now on, as in `GET /elastane/v1/events`; only with `shape=row`.
+    Event,
     /// As in `GET /api/v1/workloads`, or a row of it.
     Workload,
     /// As in `GET /api/v1/workloads/pods`.
@@ -37,7 +39,7 @@ pub enum ChangeKind {
 
 impl ChangeKind {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Department,
         Self::Project,
         Self::NodePool,
@@ -48,6 +50,7 @@ impl ChangeKind {
         Self::User,
         Self::Reason,
         Self::Server,
+        Self::Event,
         Self::Workload,
         Self::Pod,
     ];
@@ -66,6 +69,7 @@ impl ChangeKind {
             Self::User => "user",
             Self::Reason => "reason",
             Self::Server => "server",
+            Self::Event => "event",
             Self::Workload => "workload",
             Self::Pod => "pod",
         }

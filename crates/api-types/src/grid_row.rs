@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::elastane_ext::{Outage, Reason};
-use crate::scalar::{Millis, Time};
+use crate::scalar::{Millis, Time, is_default};
 
-/// A workload as grids show it.
+/// A workload as grids show it. Amounts, flags and lists that are 0, false or empty are left out:
+/// most rows of a long list wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadGridRow {
@@ -42,18 +43,23 @@ pub struct WorkloadGridRow {
     /// GPUs it asked for, all pods together.
     pub gpus_requested: Millis,
     /// GPUs it holds.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub gpus_allocated: Millis,
     /// Pods it asked for.
     pub pods_requested: u64,
     /// Pods that run.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub pods_running: u64,
     /// True if any of what it holds is above its project's quota.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub over_quota: bool,
     /// Node pools it is in.
     pub node_pools: Vec<String>,
     /// The first of the nodes its pods are on.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub nodes: Vec<String>,
     /// Number of nodes its pods are on.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub nodes_count: u64,
     /// Reason it waits or has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,6 +67,18 @@ pub struct WorkloadGridRow {
     /// Its last eviction, move or resize, the sentence cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_eviction: Option<Reason>,
+}
+
+/// A page of workloads as rows, and the reasons that they name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkloadRowsPage {
+    /// The workloads.
+    pub workloads: Vec<WorkloadGridRow>,
+    /// The reasons that some of them share.
+    pub reasons: Vec<SharedReason>,
+    /// Offset of the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
 }
 
 /// Reason for the state of a workload.

@@ -87,7 +87,7 @@ pub use elastane_ext::{
 };
 pub use error::{Error, FieldFault, HttpResponse, is_within};
 pub use fraction_limit::FractionLimit;
-pub use grid_row::{RowWhy, ServerRow, SharedReason, SharedWhy, WorkloadGridRow};
+pub use grid_row::{RowWhy, ServerRow, SharedReason, SharedWhy, WorkloadGridRow, WorkloadRowsPage};
 pub use identity::{
     AccessKey, AccessKeyPostResponse, AccessKeys, PasswordChanged, RegeneratedSecret,
     ServiceAccount, ServiceAccountCreationRequest, ServiceAccountPatchRequest,

@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,11 +17,12 @@ use api_types::{
 };
 use auth::Action::Read;
 use auth::Resource;
+use control::Tail;
 use control::feed;
 use control::feed::{Changes, Entry, Key, Position};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
-use view::{Scope, View};
+use view::{Event, PENDING, Scope, View};
 
 use access::Caller;
 use http_kit::ApiError;
@@ -73,7 +75,9 @@ impl Shape {
     /// True if objects of a kind are part of it.
     pub(crate) const fn has_kind(self, kind: ChangeKind) -> bool {
         match kind {
-            ChangeKind::Reason | ChangeKind::Server => matches!(self, Self::Row),
+            ChangeKind::Reason | ChangeKind::Server | ChangeKind::Event => {
+                matches!(self, Self::Row)
+            }
             _ => true,
         }
     }
@@ -107,6 +111,15 @@ impl Subscription {
             && self.has_kind(kind)
             && (self.projects.is_empty() || of_project)
             && self.workload.is_none_or(of_workload)
+    }
+
+    /// True if an event is part of it, as far as rights do not matter. A reason is sent once for all
+    /// that wait for it, and not again in an event of each.
+    fn has_event(&self, event: &Event) -> bool {
+        let of_project = |id: &u64| self.projects.contains(id);
+        event.kind != PENDING
+            && (self.projects.is_empty() || event.project_id.as_ref().is_some_and(of_project))
+            && (self.workload.is_none() || event.workload_id == self.workload)
     }
 
     fn has_kind(&self, kind: ChangeKind) -> bool {
@@ -146,6 +159,8 @@ pub(crate) struct Reader {
     sent: u64,
     /// The server as it was sent last, except its clock; `None` if the query does not include it.
     server: Option<ServerRow>,
+    /// Events that follow; `None` if the query does not include them.
+    events: Option<Tail>,
     /// Counts the reader while it lives.
     _counted: Box<dyn Any + Send + Sync>,
 }
@@ -158,6 +173,8 @@ impl Reader {
     ) -> Result<Self, ApiError> {
         let visibility = Visibility::of(&caller);
         wanted.check(&context, &caller, &visibility)?;
+        let events = wanted.has_kind(ChangeKind::Event);
+        let events = events.then(|| Tail::new(context.control.clone(), None));
         let changes = context.control.changes().await;
         let Position { epoch, version } = changes.position();
         let _counted = (context.count)();
@@ -175,6 +192,7 @@ impl Reader {
             first,
             sent,
             server,
+            events,
             _counted,
         };
         match after {
@@ -204,6 +222,7 @@ impl Reader {
             }
             let mut text = String::new();
             self.read(&mut text);
+            self.send_events(&mut text);
             if !text.is_empty() {
                 return Some(text);
             }
@@ -211,7 +230,13 @@ impl Reader {
                 continue;
             }
             let heartbeat = Instant::now() + HEARTBEAT;
-            if timeout_at(heartbeat, self.changes.after(self.version)).await.is_err() {
+            let next = async {
+                tokio::select! {
+                    () = self.changes.after(self.version) => true,
+                    more = next_event(&mut self.events) => more,
+                }
+            };
+            let Ok(next) = timeout_at(heartbeat, next).await else {
                 let mut text = String::new();
                 if self.sent < self.version {
                     self.send_synced(&mut text);
@@ -221,6 +246,9 @@ impl Reader {
                     text.push_str(":\n\n");
                 }
                 return Some(text);
+            };
+            if !next {
+                return None;
             }
         }
     }
@@ -314,6 +342,31 @@ impl Reader {
         self.server = Some(now);
     }
 
+    /// Sends the events that are ready. In a list they wait for its end: their objects come first.
+    fn send_events(&mut self, text: &mut String) {
+        let Some(tail) = self.events.as_mut().filter(|_| self.listing.is_none()) else { return };
+        while text.len() < BYTES_MAX
+            && let Some(event) = tail.take()
+        {
+            if !self.wanted.has_event(&event) || !self.caller.sees_event(&event) {
+                continue;
+            }
+            let projects = &self.caller.view.projects;
+            let department = event.project_id.and_then(|id| Some(projects.get(&id)?.department_id));
+            let change = Change {
+                kind: ChangeKind::Event,
+                id: event.seq.to_string(),
+                version: self.version,
+                project_id: event.project_id.map(|id| id.to_string()),
+                department_id: department.map(|id| id.to_string()),
+                object: Some(convert::live_event(&event)),
+            };
+            if let Ok(line) = wire::line(&ChangeFrame::Changed(change)) {
+                text.push_str(&line);
+            }
+        }
+    }
+
     fn synced(&self) -> ChangeFrame<()> {
         let (epoch, version) = (self.epoch, self.version);
         let position = Position { epoch, version }.to_string();
@@ -337,6 +390,14 @@ impl Reader {
         };
         let _ = writeln!(text, "id: {id}");
         text.push_str(&line);
+    }
+}
+
+/// Waits for an event; for ever if none are wanted.
+async fn next_event(events: &mut Option<Tail>) -> bool {
+    match events {
+        Some(tail) => tail.wait().await,
+        None => pending().await,
     }
 }
 

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use api_types::{ChangeFrame, ChangeKind, ServerRow, SharedReason, WorkloadGridRow};
+use api_types::{ChangeFrame, ChangeKind, LiveEvent, ServerRow, SharedReason, WorkloadGridRow};
 use auth::Resource;
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -41,7 +41,7 @@ where
     // The route needs no role: each object is checked by itself.
     let route = get("/elastane/v1/changes", "stream_changes", about, stream_changes);
     let route = route.part::<ChangeFrame>().part::<WorkloadGridRow>();
-    let route = route.part::<SharedReason>().part::<ServerRow>();
+    let route = route.part::<SharedReason>().part::<ServerRow>().part::<LiveEvent>();
     [route.own().of("Elastane")].into_iter()
 }
 

@@ -96,7 +96,9 @@ pub(super) fn resources(context: &Context, kind: ChangeKind) -> Vec<Resource> {
             let own = context.documents.iter().filter(|of| of.kind == kind);
             own.map(|of| of.resource).collect()
         }
-        ChangeKind::Reason | ChangeKind::Workload | ChangeKind::Pod => vec![Resource::Workloads],
+        ChangeKind::Reason | ChangeKind::Event | ChangeKind::Workload | ChangeKind::Pod => {
+            vec![Resource::Workloads]
+        }
         ChangeKind::Server => Vec::new(),
     }
 }

@@ -36,6 +36,7 @@ mod retention;
 mod secrets;
 mod service;
 mod shared;
+mod tail;
 mod time;
 mod waits;
 mod wanted;
@@ -51,6 +52,7 @@ pub use options::{BatchFault, ClusterInfo, JOB_TOKEN, JOB_TOKEN_TLS, Options, Un
 pub use requests::{SchedulingState, Submitted};
 pub use retention::RetentionPolicy;
 pub use service::Service;
+pub use tail::Tail;
 pub use time::{Clock, SystemClock};
 
 /// A failure of the database, as the error of a request.

@@ -7,6 +7,9 @@ use crate::workload::{failure, kind_name, nodes, phase_name, reason, requested_p
 
 /// Maximum number of characters of a sentence in a row.
 const MESSAGE_CHARS_MAX: usize = 120;
+/// Sentences are cut further for a row of at most this many bytes, but to no less than so many.
+const ROW_BYTES_MAX: usize = 700;
+const MESSAGE_BYTES_MIN: usize = 40;
 /// Maximum number of nodes named in a row.
 const NODES_MAX: usize = 3;
 
@@ -16,7 +19,7 @@ pub fn grid_row(view: &WorkloadView) -> WorkloadGridRow {
     let spec = &*view.spec;
     let nodes = nodes(view);
     let running = view.pods.iter().filter(|pod| pod.state == PodState::Running).count();
-    WorkloadGridRow {
+    fitted(WorkloadGridRow {
         id: view.id.to_string(),
         name: spec.name.clone(),
         kind: kind_name(spec.kind).to_owned(),
@@ -40,6 +43,37 @@ pub fn grid_row(view: &WorkloadView) -> WorkloadGridRow {
         nodes: nodes.into_iter().take(NODES_MAX).collect(),
         why: why(view),
         last_eviction: view.last_eviction.as_ref().map(last_eviction),
+    })
+}
+
+/// The row with sentences that fit into it, the longest cut first.
+fn fitted(mut row: WorkloadGridRow) -> WorkloadGridRow {
+    let sentences = |row: &WorkloadGridRow| {
+        let own = matches!(row.why, Some(RowWhy::Own(_)));
+        usize::from(own) + usize::from(row.last_eviction.is_some())
+    };
+    for _ in 0..sentences(&row) {
+        let bytes = serde_json::to_string(&row).map_or(0, |text| text.len());
+        let own = match &mut row.why {
+            Some(RowWhy::Own(own)) => Some(own),
+            _ => None,
+        };
+        let all = own.into_iter().chain(&mut row.last_eviction).map(|reason| &mut reason.message);
+        let longest = all.max_by_key(|message| message.len());
+        if let Some(message) = longest.filter(|_| bytes > ROW_BYTES_MAX) {
+            let less = bytes - ROW_BYTES_MAX + '…'.len_utf8();
+            let most = message.len().saturating_sub(less).max(MESSAGE_BYTES_MIN);
+            shorten(message, message.floor_char_boundary(most));
+        }
+    }
+    row
+}
+
+/// Ends a sentence at this byte, if it is longer.
+fn shorten(message: &mut String, at: usize) {
+    if at < message.len() {
+        message.truncate(at);
+        message.push('…');
     }
 }
 
@@ -75,8 +109,74 @@ pub fn shared_reason(class: u64, reasons: &[ReasonView]) -> SharedReason {
 /// the most important.
 fn cut(mut reason: Reason) -> Reason {
     if let Some((at, _)) = reason.message.char_indices().nth(MESSAGE_CHARS_MAX) {
-        reason.message.truncate(at);
-        reason.message.push('…');
+        shorten(&mut reason.message, at);
     }
     reason
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Instant;
+
+    use super::*;
+
+    fn reason(message: &str) -> Reason {
+        Reason { code: "E101".to_owned(), message: message.to_owned(), at: Instant(0).into() }
+    }
+
+    #[test]
+    fn sentences_are_cut_until_the_row_fits() {
+        let words = ["nodes", "größer", "\"quoted\"", "a\nb", "…"];
+        for (at, word) in words.into_iter().enumerate() {
+            let long = cut(reason(&word.repeat(100)));
+            for (own, evicted) in [(true, true), (true, false), (false, true)] {
+                let row = WorkloadGridRow {
+                    name: "n".repeat(40 + at),
+                    submitted_by: "somebody@research.example.org".to_owned(),
+                    node_pools: vec!["default".to_owned()],
+                    why: own.then(|| RowWhy::Own(long.clone())),
+                    last_eviction: evicted.then(|| long.clone()),
+                    ..row()
+                };
+                let fit = fitted(row.clone());
+                let bytes = serde_json::to_string(&fit).unwrap().len();
+                assert!(bytes <= ROW_BYTES_MAX, "{bytes} bytes: {fit:?}");
+                let message = |row: &WorkloadGridRow| row.last_eviction.clone().unwrap().message;
+                assert!(!evicted || message(&fit).len() >= MESSAGE_BYTES_MIN - 4, "{fit:?}");
+                assert!(!evicted || message(&fit).ends_with('…'));
+            }
+        }
+        let short = WorkloadGridRow { last_eviction: Some(reason("short")), ..row() };
+        assert_eq!(fitted(short.clone()), short);
+    }
+
+    /// A row without sentences.
+    fn row() -> WorkloadGridRow {
+        let at = || Instant(1_700_000_000_000_000).into();
+        WorkloadGridRow {
+            id: uuid::Uuid::nil().to_string(),
+            name: "a1".to_owned(),
+            kind: "Training".to_owned(),
+            phase: "Pending".to_owned(),
+            phase_updated_at: at(),
+            project_id: "4".to_owned(),
+            project_name: "team-a".to_owned(),
+            department_id: "1".to_owned(),
+            submitted_by: "ann".to_owned(),
+            created_at: at(),
+            completed_at: None,
+            priority_class_name: "train".to_owned(),
+            preemptible: true,
+            gpus_requested: Millis(1000),
+            gpus_allocated: Millis(0),
+            pods_requested: 1,
+            pods_running: 0,
+            over_quota: false,
+            node_pools: Vec::new(),
+            nodes: Vec::new(),
+            nodes_count: 0,
+            why: None,
+            last_eviction: None,
+        }
+    }
 }

@@ -89,6 +89,9 @@ impl View {
     }
 }
 
+/// Kind of the events that tell why a workload waits.
+pub const PENDING: &str = "Pending";
+
 /// One row of the append-only event log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {

@@ -183,6 +183,7 @@ export function useView<K extends Kind>(spec: ViewSpec<K>): Answered<Kinds[K]> |
 
 /** The id of any object of the stream. */
 export function idOf(object: Kinds[Kind]): string {
+  if ("seq" in object) return String(object.seq);
   return "meta" in object ? object.meta.id : object.id;
 }
 

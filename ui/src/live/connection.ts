@@ -1,10 +1,9 @@
 // The connection to the change stream: reads it, keeps the position, and connects again.
 import type { Connection } from "./protocol";
-import type { Kind, Kinds } from "./rows";
+import { KINDS, type Kind, type Kinds } from "./rows";
 import { EventParser } from "./sse";
 import { Store } from "./store";
 
-const KINDS = "workload,pod,reason,project,department,node,gpu,node-pool,asset,template,server";
 const RETRY_MS_FIRST = 500;
 const RETRY_MS_MAX = 15_000;
 /** The server sends something each 15 seconds; after this long it counts as gone. */

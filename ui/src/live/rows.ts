@@ -4,6 +4,7 @@ import type {
   ComputeAsset,
   EnvironmentAsset,
   Gpu,
+  LiveEvent,
   Node,
   NodePoolQuota,
   Project,
@@ -30,11 +31,11 @@ export interface WorkloadRow {
   priorityClassName: string;
   preemptible: boolean;
   gpusRequested: number;
-  gpusAllocated: number;
   podsRequested: number;
+  nodePools: string[];
+  gpusAllocated: number;
   podsRunning: number;
   overQuota: boolean;
-  nodePools: string[];
   nodes: string[];
   nodesCount: number;
   why?: Why;
@@ -42,6 +43,12 @@ export interface WorkloadRow {
   /** Set by the worker: the reasons behind `why`, most important first. */
   reasons?: Reason[];
 }
+
+/** Values of a row that the stream leaves out where they are so. */
+export const NOTHING: Pick<
+  WorkloadRow,
+  "gpusAllocated" | "podsRunning" | "overQuota" | "nodes" | "nodesCount"
+> = { gpusAllocated: 0, podsRunning: 0, overQuota: false, nodes: [], nodesCount: 0 };
 
 /** Reasons that some workloads share. */
 export interface SharedReason {
@@ -112,6 +119,24 @@ export interface Kinds {
   asset: EnvironmentAsset | ComputeAsset;
   template: TemplateRow;
   server: ServerRow;
+  /** Events since the connection was opened, the last of them. */
+  event: LiveEvent;
 }
 
 export type Kind = keyof Kinds;
+
+/** Every kind: the worker asks for all of them. */
+export const KINDS = Object.keys({
+  workload: true,
+  pod: true,
+  reason: true,
+  project: true,
+  department: true,
+  node: true,
+  gpu: true,
+  "node-pool": true,
+  asset: true,
+  template: true,
+  server: true,
+  event: true,
+} satisfies Record<Kind, true>).join(",");

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 
 import type { Condition } from "./conditions";
+import type { LiveEvent } from "../api/types";
 import type { WorkloadRow } from "./rows";
 import { compare, Store } from "./store";
 
@@ -45,6 +46,17 @@ test("of some conditions one has to hold, beside those that all have to", () => 
   const conditions = [is("phase", "Running")];
   expect(names(store, { sort: "name", anyOf, conditions })).toEqual(["a", "b"]);
   expect(names(store, { anyOf: [] })).toEqual([]);
+});
+
+test("of events the last ones are kept", () => {
+  const store = new Store();
+  for (let seq = 1; seq <= 1000; seq += 1) store.set("event", String(seq), { seq } as LiveEvent);
+  const newest = { kind: "event" as const, sort: "seq", descending: true };
+  const { rows, all } = store.view(newest, { order: [] });
+  const seqs = rows.map(({ object }) => (object as LiveEvent).seq);
+  expect(all).toBe(400);
+  expect(seqs[0]).toBe(1000);
+  expect(seqs.at(-1)).toBe(601);
 });
 
 test("a frozen view keeps its order, counts what is new, and shows what is gone", () => {

@@ -1,7 +1,7 @@
 // All objects of the stream, and views of them: filtered, sorted, cut. Knows nothing of connections.
 import { test, valueAt } from "./conditions";
 import type { Versioned, ViewAnswer, ViewSpec, WorkloadCounts } from "./protocol";
-import type { Kind, Kinds, SharedReason, WorkloadRow } from "./rows";
+import { type Kind, type Kinds, NOTHING, type SharedReason, type WorkloadRow } from "./rows";
 
 /** Fields that the search box looks in, by kind. */
 const SEARCHED: Partial<Record<Kind, string[]>> = {
@@ -12,6 +12,9 @@ const SEARCHED: Partial<Record<Kind, string[]>> = {
 };
 
 type Entry = Versioned<Kinds[Kind]>;
+
+/** Maximum number of events that are kept: the log has the others. */
+const EVENTS_MAX = 400;
 
 /** The objects of one kind by id. */
 type Objects = Map<string, Entry>;
@@ -33,7 +36,12 @@ export class Store {
 
   set(kind: string, id: string, object: Kinds[Kind]): void {
     lastVersion += 1;
-    this.#of(kind).set(id, { version: lastVersion, object });
+    const objects = this.#of(kind);
+    const whole = kind === "workload" ? { ...NOTHING, ...object } : object;
+    objects.set(id, { version: lastVersion, object: whole });
+    if (kind === "event" && objects.size > EVENTS_MAX) {
+      for (const oldest of [...objects.keys()].slice(0, EVENTS_MAX / 2)) objects.delete(oldest);
+    }
     this.#touched.set(kind, lastVersion);
     if (kind === "reason") this.#renew(id);
   }

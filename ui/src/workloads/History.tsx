@@ -7,6 +7,7 @@ import page from "../kit/page.module.css";
 import { Failure, Skeleton } from "../kit/States";
 import { Code } from "../kit/Status";
 import { Clock, zone } from "../kit/time";
+import { useConnection, useSome } from "../live/client";
 import type { WorkloadRow } from "../live/rows";
 
 const CODE = /^[A-Z]\d{3}$/u;
@@ -20,9 +21,25 @@ export function useEvents(id: string, ...moment: unknown[]): UseQueryResult<Even
   });
 }
 
-export function History({ row, gone }: { row: WorkloadRow; gone: boolean }): React.ReactNode {
-  const { id, phase, phaseUpdatedAt, podsRunning, why } = row;
-  const asked = useEvents(id, phase, phaseUpdatedAt, podsRunning, why, gone);
+interface HistoryProps {
+  row: WorkloadRow;
+  gone: boolean;
+}
+
+/** The number of the newest event of a workload that came while the page was open. */
+function useNewest(id: string): number | undefined {
+  const conditions = [{ field: "workloadId", operator: "==" as const, value: id }];
+  const spec = { kind: "event" as const, conditions, sort: "seq", descending: true, to: 1 };
+  return useSome(spec)?.objects[0]?.seq;
+}
+
+export function History({ row: { id, reasons }, gone }: HistoryProps): React.ReactNode {
+  const newest = useNewest(id);
+  // What happened without a connection is not sent afterwards.
+  const { state } = useConnection();
+  // Events about a reason are not sent, since the row has it.
+  const codes = reasons?.map(({ code }) => code);
+  const asked = useEvents(id, newest, codes, state === "live", gone);
   if (asked.error) return <Failure error={asked.error} onRetry={() => void asked.refetch()} />;
   if (!asked.data) return <Skeleton rows={6} height={30} />;
   return <Events of={asked.data.events} />;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::http::Connection;
 use super::server::Server;
-use super::{line, percentile, rate};
+use super::{line, percentile, rate, rows};
 
 /// Workloads that are changed in turn, so that each change is of another than those before.
 const WORKLOADS: usize = 1_000;
@@ -29,6 +29,7 @@ const PATH: &str = "/elastane/v1/changes?kinds=workload&after=now";
 type Seen = Vec<(u64, Instant)>;
 
 pub(super) fn run(elastane: &Path) -> Result<()> {
+    rows::run(elastane)?;
     let mut server = Server::new(elastane, "4x16GiB")?;
     server.start()?;
     let project = server.create_project(4)?;

@@ -75,6 +75,11 @@ impl Connection {
         Ok(())
     }
 
+    /// Sets how long a read waits for the next byte.
+    pub(crate) fn set_timeout(&self, most: Duration) -> Result<()> {
+        Ok(self.stream.get_ref().set_read_timeout(Some(most))?)
+    }
+
     /// Reads a stream up to the line that contains this.
     pub(crate) fn read_until(&mut self, wanted: &str) -> Result<()> {
         while !self.line()?.contains(wanted) {}

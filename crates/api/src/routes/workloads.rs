@@ -7,7 +7,7 @@ use std::sync::Arc;
 use access::{Caller, Route, Where, find_workload, resource_of};
 use api_types::{
     BATCH_ITEMS_MAX, BatchAction, BatchFailure, BatchResponse, CountResponse, EventsPage,
-    HistoryPage, PodsPage, Workload, WorkloadBatch, WorkloadsPage,
+    HistoryPage, PodsPage, Workload, WorkloadBatch, WorkloadRowsPage, WorkloadsPage,
 };
 use auth::Action::{Delete, Read, Update};
 use auth::Resource;
@@ -21,7 +21,7 @@ use http_kit::{
 use records::EventFilter;
 use units::Instant;
 use uuid::Uuid;
-use view::{Event, SharedMap, View, WorkloadView};
+use view::{Event, PendingReason, SharedMap, View, WorkloadView};
 
 use crate::ApiState;
 use crate::archived::Selected;
@@ -59,6 +59,9 @@ pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
         ),
     ]
     .map(|route| route.of("Workloads").rows::<WorkloadView, _>());
+    let about = "The workloads as rows of a grid, and the reasons that they share";
+    let rows = get("/elastane/v1/workloads", "list_workload_rows", about, list_rows);
+    let rows = rows.needs(Read, of, Where::Anywhere).of("Elastane").rows::<WorkloadView, _>();
     let of_one = "/api/v1/workloads/{workloadId}/pods";
     let pods =
         [
@@ -91,7 +94,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
         ),
     ]
     .map(|route| route.of("Events"));
-    workloads.into_iter().chain(pods).chain(events)
+    workloads.into_iter().chain([rows]).chain(pods).chain(events)
 }
 
 /// Workloads by id.
@@ -130,31 +133,62 @@ fn in_order<'a>(
     all
 }
 
+/// Workloads of a page, and the offset of the next page.
+type PageOf = (Vec<Arc<WorkloadView>>, Option<u64>);
+
+/// The page of a query among the workloads that the caller may see.
+async fn page_of(
+    state: &ApiState,
+    caller: &Caller,
+    (view, query, now): (&Arc<View>, &ListQuery, Instant),
+) -> Result<PageOf, ApiError> {
+    let workloads = listed(state, view, query).await?;
+    let ordered = state.orders.of(view, query, now).filter(|_| !query.deleted);
+    let archived = Selected::of(&state.control, (view, caller, now), query, own_field).await?;
+    match (archived, &ordered) {
+        (Some(archived), _) => {
+            let here = in_memory(view, caller, query, now, ordered.as_ref())?;
+            archived.page(&state.control, view, here, (query, now)).await
+        }
+        (None, Some(ordered)) => {
+            let sight = caller.sight(Resource::Workloads, view);
+            let all = ordered.iter().filter(|workload| sight.has(workload.project_id));
+            Ok(cloned(query.page_in_order(all, now)?))
+        }
+        (None, None) => {
+            let all = seen(&workloads, view, caller);
+            Ok(cloned(query.page_of(all, now, |workload| workload.seq)?))
+        }
+    }
+}
+
+/// The workloads as rows of a grid, as the stream of changes sends them.
+async fn list_rows(
+    FromState(state): FromState<ApiState>,
+    Extension(caller): Extension<Caller>,
+    query: ListQuery,
+) -> Result<Json<WorkloadRowsPage>, ApiError> {
+    let view = state.control.view();
+    let (page, next) = page_of(&state, &caller, (&view, &query, state.now())).await?;
+    let named = page.iter().flat_map(|workload| workload.pending.iter());
+    let named: BTreeSet<_> = named.filter_map(PendingReason::class).collect();
+    Ok(Json(WorkloadRowsPage {
+        workloads: page.iter().map(|workload| convert::grid_row(workload)).collect(),
+        reasons: named
+            .into_iter()
+            .filter_map(|class| Some(convert::shared_reason(class.0, view.pending.reasons(class)?)))
+            .collect(),
+        next,
+    }))
+}
+
 async fn list(
     FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Written<WorkloadsPage>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
-    let workloads = listed(&state, &view, &query).await?;
-    let ordered = state.orders.of(&view, &query, context.now).filter(|_| !query.deleted);
-    let of = (&*view, &caller, context.now);
-    let archived = Selected::of(&state.control, of, &query, own_field).await?;
-    let (page, next) = match (archived, &ordered) {
-        (Some(archived), _) => {
-            let here = in_memory(&view, &caller, &query, context.now, ordered.as_ref())?;
-            archived.page(&state.control, &view, here, (&query, context.now)).await?
-        }
-        (None, Some(ordered)) => {
-            let sight = caller.sight(Resource::Workloads, &view);
-            let all = ordered.iter().filter(|workload| sight.has(workload.project_id));
-            cloned(query.page_in_order(all, context.now)?)
-        }
-        (None, None) => {
-            let all = seen(&workloads, &view, &caller);
-            cloned(query.page_of(all, context.now, |workload| workload.seq)?)
-        }
-    };
+    let (page, next) = page_of(&state, &caller, (&view, &query, context.now)).await?;
     // How far trainings are changes without them, so their rows are not kept.
     let training = |one: &WorkloadView| {
         state.training.job(one.id).map(|_| convert::in_list(shown(&state, one, &view, &context)))
@@ -163,7 +197,7 @@ async fn list(
 }
 
 /// A page of its own.
-fn cloned<T: Clone>((page, next): (Vec<&T>, Option<u64>)) -> (Vec<T>, Option<u64>) {
+fn cloned((page, next): (Vec<&Arc<WorkloadView>>, Option<u64>)) -> PageOf {
     (page.into_iter().cloned().collect(), next)
 }
 

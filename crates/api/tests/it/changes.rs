@@ -84,8 +84,9 @@ impl Reader {
             let text = |field: &str| event[field].as_str().unwrap().to_owned();
             (text("kind"), text("id"))
         };
-        // The server has no version of its own.
-        let version = event["version"].as_u64().filter(|_| event["kind"] != "server");
+        // The server and events have no version of their own.
+        let has_version = event["kind"] != "server" && event["kind"] != "event";
+        let version = event["version"].as_u64().filter(|_| has_version);
         if let Some(version) = version {
             assert!(version > self.version, "versions grow: {event}");
             self.version = version;
@@ -524,6 +525,7 @@ async fn a_wrong_parameter_is_refused_with_what_to_write() {
         ("project=team-a,team-x", 404, "project team-x was not found"),
         ("shape=cell", 400, "unknown shape `cell`"),
         ("kinds=reason", 400, "kinds: `reason` is part of rows only; add shape=row"),
+        ("kinds=event", 400, "kinds: `event` is part of rows only; add shape=row"),
         ("kinds=workload,server&shape=whole", 400, "kinds: `server` is part of rows only"),
         ("kind=workload", 400, "unknown parameter `kind`"),
     ] {
@@ -635,14 +637,43 @@ async fn a_row_is_short_and_names_what_its_workload_waits_for() {
     for field in same.chain(["priorityClassName", "preemptible"]) {
         assert_eq!(row[field], whole[field], "{field}");
     }
-    assert_eq!((&row["gpusRequested"], &row["gpusAllocated"]), (&json!(9), &json!(0)));
-    assert_eq!((&row["podsRequested"], &row["podsRunning"]), (&json!(1), &json!(0)));
+    assert_eq!((&row["gpusRequested"], &row["podsRequested"]), (&json!(9), &json!(1)));
+    for empty in ["gpusAllocated", "podsRunning", "overQuota", "nodes", "nodesCount"] {
+        assert_eq!(row.get(empty), None, "0, false and empty ones are left out");
+    }
     let reason = row["why"]["reason"].as_str().unwrap().to_owned();
     let of_other = &reader.objects[&("workload".to_owned(), ids[1].clone())]["why"]["reason"];
     assert_eq!(*of_other, json!(reason), "they wait for the same");
     let shared = &reader.objects[&("reason".to_owned(), reason)]["reasons"];
     assert_eq!(shared[0]["code"], whole["additionalFields"]["pendingReasons"][0]["code"]);
     assert_eq!(shared[0]["message"], whole["additionalFields"]["pendingReasons"][0]["message"]);
+}
+
+#[tokio::test]
+async fn a_page_of_rows_is_as_the_stream_sends_them() {
+    let server = Server::with_teams().await;
+    let ids = waiting(&server, &["a1", "a2", "a3"]).await;
+    for id in &ids {
+        let path = format!("/api/v1/workloads/{id}");
+        server.until(&path, |one| !one["additionalFields"]["pendingReasons"][0].is_null()).await;
+    }
+    let mut reader = Reader::new(&server, "?shape=row&kinds=workload,reason").await;
+    reader.synced().await;
+    let page = server.get("/elastane/v1/workloads?sortBy=name&sortOrder=desc&limit=2").await;
+    let [a3, a2] = &page["workloads"].as_array().unwrap()[..] else { panic!("{page}") };
+    assert_eq!((&a3["name"], &a2["name"], &page["next"]), (&json!("a3"), &json!("a2"), &json!(2)));
+    for row in [a3, a2] {
+        let key = ("workload".to_owned(), row["id"].as_str().unwrap().to_owned());
+        assert_eq!(reader.objects[&key], *row);
+    }
+    let key = ("reason".to_owned(), a3["why"]["reason"].as_str().unwrap().to_owned());
+    assert_eq!(page["reasons"], json!([reader.objects[&key]]), "each once");
+    let none = server.get("/elastane/v1/workloads?filterBy=name==b1").await;
+    assert_eq!(none, json!({"workloads": [], "reasons": []}));
+    let (_, token) = user(&server, "ann@example.org").await;
+    give(&server, "ann@example.org", 6, ("project", "2")).await;
+    let (status, seen) = get(&server, &token, "/elastane/v1/workloads").await;
+    assert_eq!((status, seen), (200, none));
 }
 
 #[tokio::test]
@@ -701,6 +732,48 @@ async fn rows_and_reasons_are_seen_by_those_who_see_the_workloads() {
     let mut elsewhere = Reader::new(&server, "?shape=row&project=team-b").await;
     elsewhere.synced().await;
     assert!(elsewhere.ids("reason").is_empty() && elsewhere.ids("workload").is_empty());
+}
+
+#[tokio::test]
+async fn events_come_from_now_on_to_those_who_may_read_the_log() {
+    let server = Server::with_teams().await;
+    let (_, token) = user(&server, "ann@example.org").await;
+    give(&server, "ann@example.org", 6, ("project", "2")).await;
+    server.train("before", 0).await;
+    let (mut all, mut of_b) = (
+        Reader::new(&server, "?shape=row&kinds=event,workload").await,
+        Reader::of(&server, &token, "?shape=row&kinds=event").await,
+    );
+    all.synced().await;
+    of_b.synced().await;
+    assert!(all.ids("event").is_empty(), "the log has the earlier ones");
+    let id = server.train("a1", 0).await;
+    let mut one = Reader::new(&server, &format!("?shape=row&kinds=event&workload={id}")).await;
+    let mut in_b = Reader::new(&server, "?shape=row&kinds=event&project=team-b").await;
+    one.synced().await;
+    in_b.synced().await;
+    let kind = |event: &Value| event["object"]["kind"].as_str().unwrap().to_owned();
+    let mut seen = vec![all.about("event").await];
+    while kind(seen.last().unwrap()) != "Started" {
+        seen.push(all.about("event").await);
+    }
+    let kinds: Vec<_> = seen.iter().map(kind).collect();
+    assert_eq!(kinds, ["Submitted", "Scheduled", "Started"]);
+    assert!(seen.iter().all(|event| event["object"]["workloadName"] == "a1"), "{seen:?}");
+    assert_eq!((&seen[0]["projectId"], &seen[0]["departmentId"]), (&json!("1"), &json!("1")));
+
+    // Those of other workloads and projects are left out: the first that comes is of its own.
+    server.train("a2", 0).await;
+    let body = json!({"name": "b1", "projectId": "2", "clusterId": server.cluster_id(),
+        "spec": {"image": "i"}});
+    let (status, made) = server.post("/api/v1/workloads/trainings", body).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    delete(&server, &format!("/api/v1/workloads/trainings/{id}")).await;
+    for reader in [&mut of_b, &mut in_b] {
+        assert_eq!(reader.about("event").await["object"]["workloadName"], "b1");
+    }
+    while kind(&one.about("event").await) != "Deleted" {}
+    assert!(one.objects.values().all(|event| event["workloadName"] == "a1"), "{:?}", one.objects);
 }
 
 /// Numbers that only look like chance.

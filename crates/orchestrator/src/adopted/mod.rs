@@ -17,7 +17,7 @@ use spec::{
 };
 use units::GPU_MILLIS;
 use uuid::Uuid;
-use view::Event;
+use view::{Event, PENDING};
 
 use crate::Error;
 use crate::effect::{Action, Note};
@@ -26,9 +26,6 @@ use crate::input::NodeEvent;
 use crate::org::Project;
 use crate::state::State;
 use crate::workloads::{Home, Pod, Workload};
-
-/// Kind of the events with the reasons of waiting workloads.
-const PENDING: &str = "Pending";
 
 impl State {
     /// Takes over all nodes and pods of the feed.

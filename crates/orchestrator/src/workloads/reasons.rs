@@ -16,7 +16,7 @@ use crate::emit::EventBuilder;
 use crate::state::State;
 use crate::workloads::Workload;
 use view::codes::{CLEARING_UP, NOT_CONSIDERED};
-use view::{Membership, PendingReason, ReasonView};
+use view::{Membership, PENDING, PendingReason, ReasonView};
 
 /// A code and its text, created once for all workloads that wait for it.
 pub(crate) type ReasonText = (&'static str, Arc<str>);
@@ -124,7 +124,7 @@ impl State {
             return;
         };
         let text: Vec<_> = reasons.iter().map(|(_, message)| &**message).collect();
-        self.emit(id, EventBuilder::new("Pending", text.join("; ")).code(first));
+        self.emit(id, EventBuilder::new(PENDING, text.join("; ")).code(first));
     }
 
     /// Replaces the reasons of a class for all its members. Events of the members in `told` are
