@@ -76,8 +76,8 @@ pub use department::{
     DepartmentUpdateRequest, DepartmentsPage,
 };
 pub use diagnosis::{
-    Advice, Diagnosis, NodesAlike, ProjectHolding, Raise, ResourceKind, WorkloadAhead,
-    WorkloadHolding, WorkloadName,
+    Advice, Diagnosis, Instances, NodesAlike, NodesFailing, NotCounted, PodsPlaced, ProjectHolding,
+    Raise, ResourceKind, WorkloadAhead, WorkloadHolding, WorkloadName,
 };
 pub use elastane_ext::{
     ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Eviction, Explanation, Gpu, GpuFault,

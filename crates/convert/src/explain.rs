@@ -1,19 +1,16 @@
 //! Explanation of the state of a workload.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
 
 use api_types::{
-    Advice, Diagnosis, Explanation, FractionLimit, LiveEvent, Millis, NodesAlike, ProjectHolding,
-    Raise, ResourceKind, Search, ShareInPool, StartEstimate, WorkloadAhead, WorkloadHolding,
-    WorkloadName,
+    Advice, Diagnosis, Explanation, FractionLimit, LiveEvent, Millis, Search, ShareInPool,
+    StartEstimate,
 };
+use reasons::WorkloadRef;
 use reasons::diagnosis as found;
 use reasons::diagnosis::Change;
-use reasons::{QueueNumbers, WorkloadRef};
 use spec::GpuRequest;
-use units::{Instant, Kind};
-use uuid::Uuid;
+use units::Instant;
 use view::codes::{IMAGE_PULL, NOT_READY, PLACES_KEPT, UPDATE_FAILED};
 use view::{
     Phase, PodState, PodView, PoolShare, ProjectView, QueueStatus, ReasonView, View, WorkloadView,
@@ -22,6 +19,9 @@ use view::{
 use super::Context;
 use super::advice::{self, May};
 use super::cluster::{fraction_limit, fractions_on, share_on};
+use super::diagnosis_values::{
+    Ids, advised, before, held, held_by_queue, node_classes, not_counted, pods_placed,
+};
 use super::workload::{eviction, failure, message_of, nodes, phase_name, reason_of, reasons};
 
 /// Puts a reason into words.
@@ -157,6 +157,9 @@ impl FurtherAdvice {
             commands: self.commands,
             ask: self.ask,
             to: None,
+            node_pools: Vec::new(),
+            set: None,
+            until: None,
             workload: None,
             node: self.node,
             raises: Vec::new(),
@@ -196,30 +199,7 @@ pub fn diagnosis(
     let ids = Ids::new(found, view);
     let how_to = |advice: &found::Advice| advice::how_to(advice, view, &|of| ids.of(of), may);
     let advice = found.advice.iter().map(|advice| (advice, how_to(advice)));
-    let advice = advice.map(|(advice, how)| Advice {
-        kind: advice.change.name().to_owned(),
-        disturbs: advice.disturbs,
-        message: how.sentence(advice, now),
-        line: None,
-        commands: how.commands,
-        ask: how.ask,
-        to: advice.change.to(),
-        workload: match &advice.change {
-            Change::End { workload } => Some(ids.named(workload)),
-            _ => None,
-        },
-        node: match &advice.change {
-            Change::Uncordon { node: name }
-            | Change::Untaint { node: name, .. }
-            | Change::Label { node: name, .. }
-            | Change::Nodes { like: name, .. } => Some(name.clone()),
-            _ => None,
-        },
-        raises: match &advice.change {
-            Change::Quota(raises) | Change::Limit(raises) => raises.iter().map(raise).collect(),
-            _ => Vec::new(),
-        },
-    });
+    let advice = advice.map(|(advice, how)| advised(advice, how, &ids, now));
     let details = found.details_with(now, &how_to, further_lines);
     let all = advice.chain(further.into_iter().map(FurtherAdvice::shown));
     let advice = all.zip(&details.advice_at);
@@ -229,9 +209,13 @@ pub fn diagnosis(
         holders: found.holders.lines(now),
         searches: searches.collect(),
         advice,
-        node_classes: found.parts.iter().flat_map(|part| &part.classes).map(alike).collect(),
+        node_classes: found.parts.iter().flat_map(node_classes).collect(),
+        pod_sets: found.parts.iter().filter_map(pods_placed).collect(),
         workload_holdings: found.holders.workloads.iter().map(|one| held(one, &ids)).collect(),
+        workload_holdings_more: found.holders.workloads_more,
         project_holdings: found.holders.queues.iter().map(held_by_queue).collect(),
+        project_holdings_more: found.holders.queues_more,
+        not_counted: found.holders.own_demand.as_ref().map(not_counted),
         ahead: found.ahead.named.iter().map(|one| before(one, &ids)).collect(),
         ahead_more: found.ahead.more,
         complete: found.complete,
@@ -258,93 +242,6 @@ pub fn lines_before_submission(
         }
     };
     found.details_for(now, &how_to)
-}
-
-/// Ids of the workloads in a diagnosis, by project and name.
-struct Ids(BTreeMap<(String, String), Uuid>);
-
-impl Ids {
-    fn new(found: &found::Diagnosis, view: &View) -> Self {
-        let ends = found.advice.iter().filter_map(|advice| match &advice.change {
-            Change::End { workload } => Some(workload),
-            _ => None,
-        });
-        let all = found.holders.workloads.iter().map(|holder| &holder.workload).chain(ends);
-        let waiting = found.advice.iter().map(|advice| &advice.workload);
-        let waiting = waiting.chain(found.ahead.named.iter().map(|one| &one.workload));
-        let wanted: BTreeSet<_> = all.chain(waiting).map(key).collect();
-        let own = |of: &WorkloadView| (of.project_name.clone(), of.spec.name.clone());
-        let there = view.workloads.values().map(|workload| (own(workload), workload.id));
-        Self(there.filter(|(key, _)| wanted.contains(key)).collect())
-    }
-
-    fn of(&self, of: &WorkloadRef) -> Option<Uuid> {
-        self.0.get(&key(of)).copied()
-    }
-
-    fn named(&self, of: &WorkloadRef) -> WorkloadName {
-        let key = key(of);
-        let id = self.0.get(&key).map(ToString::to_string);
-        let (project_name, name) = key;
-        WorkloadName { id, name, project_name }
-    }
-}
-
-/// The project of a workload and its name for users.
-fn key(of: &WorkloadRef) -> (String, String) {
-    (of.queue.clone(), of.typed_name().to_owned())
-}
-
-const fn resource(kind: Kind) -> ResourceKind {
-    match kind {
-        Kind::Gpu => ResourceKind::Gpu,
-        Kind::Cpu => ResourceKind::Cpu,
-        Kind::Memory => ResourceKind::Memory,
-    }
-}
-
-fn raise(of: &found::Raise) -> Raise {
-    let found::Raise { queue, kind, from, to, .. } = of;
-    Raise { name: queue.clone(), resource: resource(*kind), from: *from, to: *to }
-}
-
-fn alike(of: &found::NodeClass) -> NodesAlike {
-    NodesAlike { like: of.like.clone(), nodes: of.nodes, room: of.room }
-}
-
-fn held(of: &found::Holder, ids: &Ids) -> WorkloadHolding {
-    WorkloadHolding {
-        workload: ids.named(&of.workload),
-        resource: resource(of.kind),
-        held: of.held,
-        standing: of.standing.name().to_owned(),
-    }
-}
-
-fn before(of: &found::Before, ids: &Ids) -> WorkloadAhead {
-    let priority = match of.precedence {
-        found::Precedence::MoreImportant { priority } => Some(priority),
-        _ => None,
-    };
-    WorkloadAhead {
-        workload: ids.named(&of.workload),
-        requested_gpus: Millis(of.gpu_millis),
-        precedence: of.precedence.name().to_owned(),
-        priority,
-        message: of.precedence.text(),
-    }
-}
-
-fn held_by_queue(of: &found::HoldingQueue) -> ProjectHolding {
-    let QueueNumbers { name, kind, allocated, quota, fair_share, .. } = &of.queue;
-    ProjectHolding {
-        name: name.clone(),
-        resource: resource(*kind),
-        held: of.held,
-        allocated: *allocated,
-        quota: *quota,
-        fair_share: *fair_share,
-    }
 }
 
 /// One sentence about the state of a workload; true if it states the reason.

@@ -8,6 +8,7 @@ mod container;
 mod container_to_wire;
 mod defaults;
 mod department;
+mod diagnosis_values;
 mod event;
 mod explain;
 mod grid_row;

@@ -150,7 +150,8 @@ fn are(kind: Kind, amount: u64) -> String {
 }
 
 /// A duration, rounded up: `3s`, `2m 5s`, `1h 20m`.
-fn span(now: Instant, until: Instant) -> String {
+#[must_use]
+pub fn span(now: Instant, until: Instant) -> String {
     let seconds = until.0.saturating_sub(now.0).div_ceil(1000);
     match seconds {
         0..60 => format!("{seconds}s"),

@@ -234,7 +234,7 @@ async fn an_explanation_comes_in_parts_and_has_values_beside_its_sentences() {
     let found = &all["diagnosis"];
     let a1 = json!({"id": runs, "name": "a1", "projectName": "team-a"});
     let held = json!([{"workload": a1, "resource": "gpu", "held": 4000,
-                       "standing": "as_important"}]);
+                       "standing": "as_important", "priority": 50}]);
     assert_eq!(found["workloadHoldings"], held, "{found}");
     // Each sentence about a workload or project has a value with that name.
     let list = |field: &str| found[field].as_array().unwrap();

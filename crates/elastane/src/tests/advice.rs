@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api_types::{NodePatch, ResourcesNodePool, ShareRequest, WorkloadType};
+use api_types::{Diagnosis, NodePatch, ResourcesNodePool, ShareRequest, WorkloadType};
 use clap::Parser as _;
 use dialects::intent::{Intent, Kind, Verb};
 use orchestrator::{Command as OrchestratorCommand, NodeList, OrgChange, Subject, Wanted};
@@ -23,6 +23,8 @@ use crate::node;
 use crate::project::Project;
 use crate::share::{Share, given};
 use crate::simulate::{Drill, NewNode};
+
+mod values;
 
 const SEEDS: u64 = 24;
 const NODES: [(&str, u32); 3] = [("n1", 4), ("n2", 2), ("n3", 2)];
@@ -182,13 +184,19 @@ impl Server {
         found.unwrap_or_else(|| panic!("no workload {project}/{name}"))
     }
 
-    /// The advice for a workload, each with its index in [`KINDS`] and its commands.
-    fn advice(&self, workload: &WorkloadView) -> Vec<(usize, api_types::Advice, Vec<String>)> {
+    /// The diagnosis of a workload.
+    fn diagnosed(&self, workload: &WorkloadView) -> Option<reasons::diagnosis::Diagnosis> {
         let (cluster, policy) = self.machine.replica().unwrap();
-        let now = self.machine.clock.now();
-        let Some(found) = sched::diagnose(cluster, workload.model.unwrap(), now, policy) else {
-            return Vec::new();
-        };
+        sched::diagnose(cluster, workload.model.unwrap(), self.machine.clock.now(), policy)
+    }
+
+    /// The advice for a workload, each with its index in [`KINDS`] and its commands.
+    fn advice(
+        &self,
+        workload: &WorkloadView,
+        found: &reasons::diagnosis::Diagnosis,
+        said: Diagnosis,
+    ) -> Vec<(usize, api_types::Advice, Vec<String>)> {
         let (name, project) = (&workload.spec.name, &workload.project_name);
         let with_lines = |(of, advice): (&reasons::diagnosis::Advice, api_types::Advice)| {
             let mut lines = advice.commands.clone();
@@ -201,9 +209,7 @@ impl Server {
             }
             (line_of(&of.change), advice, lines)
         };
-        let view = self.machine.view().unwrap();
-        let advice = convert::diagnosis(&found, view, now, &|_| true, Vec::new()).advice;
-        found.advice.iter().zip(advice).map(with_lines).collect()
+        found.advice.iter().zip(said.advice).map(with_lines).collect()
     }
 
     /// Places of the pods of each workload, with the number of the run.
@@ -500,7 +506,11 @@ fn follow(lines: &[String], counts: &mut Counts) -> Vec<String> {
         let (name, project) = (&workload.spec.name, &workload.project_name);
         let submitted = &server.submitted[name];
         let dialect = usize::from(!submitted.starts_with("runai submit"));
-        for (line, advice, commands) in server.advice(workload) {
+        let Some(found) = server.diagnosed(workload) else { continue };
+        let (view, now) = (server.machine.view().unwrap(), server.machine.clock.now());
+        let diagnosis = convert::diagnosis(&found, view, now, &|_| true, Vec::new());
+        wrong.extend(values::unsaid(&found, &diagnosis, now));
+        for (line, advice, commands) in server.advice(workload, &found, diagnosis) {
             let (kind, forms) = KINDS[line];
             let form = forms[dialect];
             let is_typed = form == Typed;

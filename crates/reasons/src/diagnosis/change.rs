@@ -214,7 +214,7 @@ impl Change {
         }
     }
 
-    /// The new value, for a change of the request or a label; a taint as `KEY=VALUE:EFFECT`.
+    /// The new value, or what is removed; a taint as `KEY=VALUE:EFFECT`.
     #[must_use]
     pub fn to(&self) -> Option<String> {
         match self {
@@ -225,9 +225,21 @@ impl Change {
             }
             Self::Pods { pods, .. } => Some(pods.to_string()),
             Self::NodePool { to, .. } => Some(to.clone()),
-            Self::Tolerate { taint } => Some(taint.to_string()),
+            Self::Priority { class, .. } => Some((*class).to_owned()),
+            Self::WithoutSelector { key } => Some(key.clone()),
+            Self::WithoutAffinity { demands } => Some(demands.clone()),
+            Self::Tolerate { taint } | Self::Untaint { taint, .. } => Some(taint.to_string()),
             Self::Label { key, value, .. } => Some(format!("{key}={value}")),
-            _ => None,
+            Self::Nodes { count, .. } => Some(count.to_string()),
+            Self::Elastic
+            | Self::Preemptible
+            | Self::WithoutPodAffinity
+            | Self::Ungate
+            | Self::Wait { .. }
+            | Self::End { .. }
+            | Self::Quota(_)
+            | Self::Limit(_)
+            | Self::Uncordon { .. } => None,
         }
     }
 
