@@ -3,7 +3,7 @@
 import { gzipSync } from "node:zlib";
 
 import { Between, type Frame } from "../tests/between";
-import { expect, type Page, rowOf, test } from "../tests/fixture";
+import { expect, logIn, type Page, rowOf, test } from "../tests/fixture";
 import { Server } from "../tests/server";
 
 const ROWS = 10_000;
@@ -12,6 +12,7 @@ const SECONDS = 10;
 /** As in an hour at that rate. */
 const MANY_CHANGES = Number(process.env.ELASTANE_UI_BENCH_CHANGES ?? 1_800_000);
 const BATCH = 2000;
+const ROUNDS = 5;
 
 let server: Server;
 let between: Between;
@@ -216,3 +217,33 @@ async function flood(page: Page, count: number): Promise<void> {
   await between.sendAll([{ ...last, object: { ...last?.object, submittedBy: marker } } as Frame]);
   await expect(page.getByText(marker)).toBeVisible({ timeout: 300_000 });
 }
+
+test("preemption on the page", async ({ page }) => {
+  // As in the published walk-through: team-b takes back the two GPUs that team-a has borrowed.
+  const own = await Server.start();
+  try {
+    const a = await own.project("team-a");
+    const b = await own.project("team-b");
+    for (const name of ["a1", "a2", "a3", "a4"]) await own.submit(a, name);
+    await logIn(page, own);
+    await page.goto(`${own.url}/workloads?f=projectName%3D%3Dteam-a`);
+    const stopped = page.getByRole("row").filter({ hasText: "E101" });
+    const waits = page.getByRole("row").filter({ hasText: "Pending" });
+    const runs = page.getByRole("row").filter({ hasText: "Running" });
+    await expect(runs).toHaveCount(4);
+    const seconds: number[] = [];
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const began = performance.now();
+      const id = await own.submit(b, "b1", { compute: { gpuDevicesRequest: 2 } });
+      await waits.first().waitFor();
+      await stopped.first().waitFor();
+      seconds.push((performance.now() - began) / 1000);
+      await own.remove(id);
+      await expect(runs).toHaveCount(4);
+    }
+    line("preemption, from the submission to the page, p50", median(seconds), "s", "2");
+    line("preemption, from the submission to the page, max", Math.max(...seconds), "s");
+  } finally {
+    await own.down();
+  }
+});

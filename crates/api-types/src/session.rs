@@ -67,6 +67,10 @@ pub struct SessionPrincipal {
     pub id: Option<String>,
     /// Its name.
     pub name: String,
+    /// Time at which the account was created; left out for those who come with the installation.
+    /// Objects that are older and have its name were made by an earlier account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
 }
 
 /// A kind of callers.

@@ -45,6 +45,18 @@ describe("rights", () => {
     expect(may(ann, "trainings", "create", IN_A)).toBe(true);
   });
 
+  test("what an earlier account of the same name made is not one's own", () => {
+    const ann = caller({ scopeType: "project", scopeId: "7", ownOnly: true });
+    ann.principal.since = "2026-11-28T09:00:00.000Z";
+    const mine = { ...IN_A, madeBy: "ann" };
+    expect(may(ann, "trainings", "delete", { ...mine, madeAt: "2026-11-28T09:00:00.000Z" })).toBe(
+      true,
+    );
+    expect(may(ann, "trainings", "delete", { ...mine, madeAt: "2026-11-28T08:59:59.999Z" })).toBe(
+      false,
+    );
+  });
+
   test("a role for one's own does not narrow another one", () => {
     const ann = caller(
       { scopeType: "cluster", scopeId: "x", ownOnly: true },

@@ -12,7 +12,13 @@ export interface SessionRight {
 /** Answer of `/elastane/v1/session`. */
 export interface SessionInfo {
   pageSecret?: string;
-  principal: { kind: "local" | "admin" | "user" | "service-account"; id?: string; name: string };
+  principal: {
+    kind: "local" | "admin" | "user" | "service-account";
+    id?: string;
+    name: string;
+    /** Time at which the account was created: what is older was made by another of this name. */
+    since?: string;
+  };
   mustChangePassword: boolean;
   byLink: boolean;
   expiresAt: string;
@@ -25,11 +31,12 @@ type Caller = SessionInfo | null | undefined;
 
 export type Action = "create" | "read" | "update" | "delete";
 
-/** Where an object is, and who made it; the whole cluster without ids. */
+/** Where an object is, and who made it when; the whole cluster without ids. */
 export interface Place {
   departmentId?: string | undefined;
   projectId?: string | undefined;
   madeBy?: string;
+  madeAt?: string;
 }
 
 function has({ actions }: SessionRight, resource: string, action: Action): boolean {
@@ -57,7 +64,8 @@ export function contains({ scopeType, scopeId }: Scope, place: Place): boolean {
 /** True if a right allows it at the place, or without one in some scope. Resources are in the words of roles. */
 export function may(caller: Caller, resource: string, action: Action, place?: Place): boolean {
   const isOfAnyone = action === "create" || action === "read";
-  const isOwn = isOfAnyone || place?.madeBy === caller?.principal.name;
+  const { name, since = "" } = caller?.principal ?? {};
+  const isOwn = isOfAnyone || (place?.madeBy === name && (place?.madeAt ?? "") >= since);
   return (caller?.rights ?? []).some(
     (right) =>
       has(right, resource, action) &&

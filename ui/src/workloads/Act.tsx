@@ -28,10 +28,10 @@ const KINDS: Partial<Record<string, KindOfWorkload>> = {
 
 /** Actions that the state of a workload and the rights of the caller allow. */
 export function actionsOf(info: SessionInfo | null | undefined, row: WorkloadRow): ActionName[] {
-  const { departmentId, projectId, submittedBy: madeBy, type } = row;
+  const { departmentId, projectId, submittedBy: madeBy, createdAt: madeAt, type } = row;
   const { resource, isEndless } = KINDS[type] ?? TRAINING;
   const mayDo = (action: Action) =>
-    may(info, resource, action, { departmentId, projectId, madeBy });
+    may(info, resource, action, { departmentId, projectId, madeBy, madeAt });
   const turn = isEnded(row) ? "RUN" : "STOP";
   const allowed = {
     STOP: turn === "STOP" && !isEndless && mayDo("update"),

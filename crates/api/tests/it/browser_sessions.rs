@@ -113,7 +113,9 @@ async fn a_user_logs_in_and_is_told_who_it_is_and_what_it_may() {
     let server = Server::with_teams().await;
     let (id, login) = ann(&server).await;
     let (browser, said) = Browser::begin(&server, &login).await;
-    assert_eq!(said["principal"], json!({"kind": "user", "id": id, "name": "ann@x.org"}));
+    let since = &server.get(&format!("/api/v1/users/{id}")).await["createdAt"];
+    let principal = json!({"kind": "user", "id": id, "name": "ann@x.org", "since": since});
+    assert_eq!(said["principal"], principal);
     let (status, again) = browser.ask(&server, ("GET", SESSION), &Value::Null).await;
     assert_eq!(status, 200);
     let mut first = said.clone();

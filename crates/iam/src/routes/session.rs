@@ -173,7 +173,12 @@ fn info(iam: &Iam, caller: &Caller, expires_at: Instant) -> SessionInfo {
     let session = caller.session.as_deref().and_then(|id| iam.living::<Session>(id));
     SessionInfo {
         page_secret: None,
-        principal: SessionPrincipal { kind, id, name: caller.subject.clone() },
+        principal: SessionPrincipal {
+            since: id.as_ref().map(|_| caller.since.into()),
+            kind,
+            id,
+            name: caller.subject.clone(),
+        },
         must_change_password: caller.must_change_password,
         by_link: session.is_some_and(|session| session.body.by_link),
         expires_at: expires_at.into(),
