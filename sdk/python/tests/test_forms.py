@@ -12,7 +12,10 @@ from elastane import contract
 from elastane.readers import FileReader
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FORMS = ["may_2019", "june_2019", "july_2019", "functional_2020", "subclass_2020", "lines"]
+FORMS = [
+    *("may_2019", "june_2019", "july_2019", "adam_2019"),
+    *("functional_2020", "subclass_2020", "regression_2020", "lines"),
+]
 
 
 def train(folder, forms, legacy):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import grpc
 import pytest
 
+from elastane.callbacks import Callbacks, MaxStepsStopping
 from elastane.connection import CallError
 from elastane.protocol import messages as pb
 from elastane.sharing import ByParameterServers
@@ -26,7 +27,7 @@ class Servers:
         return SimpleNamespace(outcome=pb.PULL_OUTCOME_READY, version=4, parameters={}, state={})
 
 
-def sharing(servers):
+def sharing(servers, callbacks=()):
     def step(batch):
         raise ZeroDivisionError("the code of the model")
 
@@ -34,11 +35,15 @@ def sharing(servers):
     made._servers, made._generation, made._version_known, made._steps_since_pull = servers, 0, 0, 0
     made._worker = SimpleNamespace(
         id=7,
-        backend=SimpleNamespace(step=step),
+        backend=SimpleNamespace(step=step, callbacks=Callbacks(list(callbacks), Model(), None)),
         initial=lambda batch: None,
         check_task=lambda work: None,
     )
     return made
+
+
+class Model:
+    pass
 
 
 WORK = SimpleNamespace(task=SimpleNamespace(model_generation=1))
@@ -56,3 +61,11 @@ def test_the_error_of_the_code_is_what_counts_although_the_server_is_away():
     with pytest.raises(ZeroDivisionError):
         sharing(servers).step(WORK, None, 10)
     assert servers.pulls == [True, False]
+
+
+def test_a_training_that_a_callback_has_ended_keeps_no_place_in_the_next_update():
+    servers = Servers()
+    assert sharing(servers, [MaxStepsStopping(4)]).step(WORK, None, 10) is None
+    assert servers.pulls == [True, False]
+    with pytest.raises(ZeroDivisionError):
+        sharing(servers, [MaxStepsStopping(5)]).step(WORK, None, 10)

@@ -11,6 +11,7 @@ import os
 import sys
 
 import numpy as np
+import tensorflow as tf
 
 from elastane import backends, codec, contract, example
 from elastane.metrics import Metrics
@@ -45,6 +46,7 @@ def load(form):
 
 
 def train(form, folder):
+    tf.keras.utils.set_random_seed(7)
     model = load(form)
     backend = backends.choose(model)
     backend.codec_type = "bytes" if form == "may_2019" else "tf_example"
@@ -56,6 +58,7 @@ def train(form, folder):
     rule = backend.optimizer()
     slots = {}
     for step in range(STEPS):
+        backend.callbacks.batch_begin(step)
         made = backend.step(batches[step % len(batches)])
         values = backend.parameters()
         for name, gradient in made.gradients.items():

@@ -114,7 +114,7 @@ class ByAllReduce(Sharing):
         self._give(self._replica)
         return self._replica.version
 
-    def step(self, work: Work, batch: Batch, visited: int) -> float:
+    def step(self, work: Work, batch: Batch, visited: int) -> Optional[float]:
         self._batch = batch
         step: Optional[Contribution] = None
         computed: Optional[Any] = None
@@ -126,6 +126,10 @@ class ByAllReduce(Sharing):
                 if 0 < work.task.model_generation < replica.life:
                     raise Dropped()
                 if computed != (replica.life, replica.version):
+                    callbacks = self._worker.backend.callbacks
+                    callbacks.batch_begin(replica.version)
+                    if callbacks.has_stopped:
+                        return None
                     step = self._compute(replica, work, batch, visited)
                     computed = (replica.life, replica.version)
             if self._round(step):

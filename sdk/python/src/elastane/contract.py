@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from .access import unreadable
+from .callbacks import LearningRateScheduler, listed
 
 TRAINING, EVALUATION, PREDICTION = "training", "evaluation", "prediction"
 
@@ -147,7 +148,8 @@ def _need(value: Optional[Any], path: str, name: str, needs: Dict[str, str]) -> 
         raise ContractError(f"the model {path} has no {name!r}: define {what}")
     if not callable(value):
         raise ContractError(
-            f"{name!r} of the model {path} is {type(value).__name__}, not a function"
+            f"{name!r} of the model {path} is {type(value).__name__}, not a function: define "
+            f"{needs.get(name, name)}"
         )
     return value
 
@@ -246,7 +248,8 @@ def _labels_first(function: Callable[..., Any], otherwise: bool = True) -> Calla
 def _is_model(value: Any) -> bool:
     """True for a model, and not for what makes one."""
     has = ("trainable_variables", "named_parameters", "backward")
-    return not isinstance(value, type) and any(hasattr(value, name) for name in has)
+    # Of its class: in legacy Keras the variables of a model that is not built yet raise.
+    return not isinstance(value, type) and any(hasattr(type(value), name) for name in has)
 
 
 def _final(
@@ -281,7 +284,6 @@ def _final(
         _check_reader(parts["custom_data_reader"], path)
     metrics_fn = parts["eval_metrics_fn"]
     gives_values = metrics_fn is not None and len(_positional(metrics_fn)) == 2
-    callbacks = parts["callbacks"]
     return Contract(
         path=path,
         seed_form=False,
@@ -291,12 +293,19 @@ def _final(
         optimizer=parts["optimizer"],
         eval_metrics=_metrics(metrics_fn()) if metrics_fn and not gives_values else {},
         seed_metrics=_predictions_first(metrics_fn) if gives_values else None,
-        callbacks=list(callbacks() if callable(callbacks) else callbacks or []),
+        callbacks=_callbacks(module, parts["callbacks"], path),
         custom_data_reader=parts["custom_data_reader"],
         prediction_outputs_processor=parts["prediction_outputs_processor"],
         feature_columns=[],
         label_columns=[],
     )
+
+
+def _callbacks(module: ModuleType, given: Any, path: str) -> List[Any]:
+    """The callbacks of a file; before there were any, a function set the rate of each version."""
+    found = listed(given, path)
+    schedule = getattr(module, "learning_rate_scheduler", None)
+    return [LearningRateScheduler(schedule), *found] if callable(schedule) else found
 
 
 def _three(feed: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,11 +11,12 @@ metrics that are none (AUC).
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from .contract import Contract, ContractError
+from .labels import Given, Shaped, choose
 
 
 class Sum(NamedTuple):
@@ -27,6 +28,18 @@ class Sum(NamedTuple):
 
 def _array(value: Any) -> np.ndarray:
     return np.asarray(value.numpy() if hasattr(value, "numpy") else value, dtype=np.float64)
+
+
+def _mean_of(metric: Any) -> Callable[[Any, Any], Any]:
+    return lambda labels, predictions: _array(metric(labels, predictions)).mean()
+
+
+def _means_of(values_of: Callable[[Any, Any], Dict[str, Any]]) -> Callable[[Any, Any], Any]:
+    def means(labels: Any, predictions: Any) -> List[float]:
+        values = values_of(predictions, labels)
+        return [float(_array(values[name]).mean()) for name in sorted(values)]
+
+    return means
 
 
 def _count(labels: Any) -> int:
@@ -46,18 +59,6 @@ def _flat(metrics: Dict[str, Any]) -> Iterator[Tuple[str, Optional[str], Any]]:
             yield name, None, metric
 
 
-def _of_records(metric: Any, labels: Any, predictions: Any, count: int) -> Any:
-    """The value of a function. Labels of shape [records, 1] are flattened where it compares each
-    of them with all predictions."""
-    value = metric(labels, predictions)
-    shape = np.shape(value)
-    is_column = not isinstance(labels, (dict, list, tuple)) and np.shape(labels) == (count, 1)
-    if is_column and count > 1 and shape == (count, count):
-        flat = labels.reshape(-1) if isinstance(labels, np.ndarray) else labels.numpy().reshape(-1)
-        return metric(flat, predictions)
-    return value
-
-
 class Metrics:
     """The metrics of one task."""
 
@@ -65,6 +66,8 @@ class Metrics:
         self._contract = contract
         self._sums: Dict[str, List[float]] = {}
         self._records = 0
+        # What a function gets, once it is known; by name.
+        self._shaped: Dict[str, Shaped] = {}
         for _, _, metric in _flat(contract.eval_metrics):
             if hasattr(metric, "update_state"):
                 reset = getattr(metric, "reset_state", None) or metric.reset_states
@@ -80,10 +83,24 @@ class Metrics:
             if hasattr(metric, "update_state"):
                 metric.update_state(truth, of)
             else:
-                self._add(name, _of_records(metric, truth, of, count), count)
-        if self._contract.seed_metrics is not None:
-            for name, value in self._contract.seed_metrics(predictions, labels).items():
+                given = self._shape(name, _mean_of(metric), truth, of)
+                self._add(name, metric(*given), count)
+        values_of = self._contract.seed_metrics
+        if values_of is not None:
+            truth, of = self._shape("", _means_of(values_of), labels, predictions)
+            for name, value in values_of(of, truth).items():
                 self._add(name, value, count)
+
+    def _shape(
+        self, name: str, means: Callable[[Any, Any], Any], labels: Any, predictions: Any
+    ) -> Given:
+        """Both in the shape that the function of this name takes; see `labels`."""
+        shaped = self._shaped.get(name)
+        if shaped is None:
+            shaped, is_certain = choose(means, labels, predictions)
+            if is_certain:
+                self._shaped[name] = shaped
+        return shaped(labels, predictions)
 
     def _add(self, name: str, value: Any, count: int) -> None:
         values = _array(value)

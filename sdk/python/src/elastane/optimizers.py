@@ -6,7 +6,7 @@ PyTorch. Does not know about: gradients; the server adds them up and updates.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple
+from typing import Any, Dict, Mapping, NamedTuple, Tuple
 
 _DEFAULTS: Dict[str, Dict[str, float]] = {
     "sgd": {"learning_rate": 0.01, "momentum": 0.0, "nesterov": 0.0},
@@ -95,10 +95,16 @@ def from_keras(optimizer: Any, learning_rate: float) -> Optimizer:
     _refuse_set(
         name,
         config,
-        dict(weight_decay=None, clipnorm=None, clipvalue=None, global_clipnorm=None, use_ema=False),
+        dict(
+            weight_decay=None,
+            clipnorm=None,
+            clipvalue=None,
+            global_clipnorm=None,
+            use_ema=False,
+            decay=0.0,
+        ),
     )
-    # `tf.compat.v1.train.GradientDescentOptimizer` and subclasses of the plain ones are the same.
-    kinds = {"SGD": "sgd", "GradientDescentOptimizer": "sgd", "Adam": "adam", "Adagrad": "adagrad"}
+    kinds = {"SGD": "sgd", "Adam": "adam", "Adagrad": "adagrad"}
     kind = kinds.get(name)
     if kind is None:
         raise OptimizerError(
@@ -110,6 +116,57 @@ def from_keras(optimizer: Any, learning_rate: float) -> Optimizer:
             arguments[field] = float(config[field])
     if "initial_accumulator_value" in config:
         arguments["initial_accumulator"] = float(config["initial_accumulator_value"])
+    return make(kind, arguments)
+
+
+# By class of `tf.compat.v1.train`: the kind, and the attribute of each argument.
+_VERSION_ONE: Dict[str, Tuple[str, Dict[str, str]]] = {
+    "GradientDescentOptimizer": ("sgd", {"learning_rate": "_learning_rate"}),
+    "MomentumOptimizer": (
+        "sgd",
+        {"learning_rate": "_learning_rate", "momentum": "_momentum", "nesterov": "_use_nesterov"},
+    ),
+    "AdamOptimizer": (
+        "adam",
+        {
+            "learning_rate": "_lr",
+            "beta_1": "_beta1",
+            "beta_2": "_beta2",
+            "epsilon": "_epsilon",
+        },
+    ),
+    "AdagradOptimizer": (
+        "adagrad",
+        {"learning_rate": "_learning_rate", "initial_accumulator": "_initial_accumulator_value"},
+    ),
+}
+
+
+def from_version_one(optimizer: Any) -> Optimizer:
+    """The server's optimizer for one of `tf.compat.v1.train`.
+
+    Raises OptimizerError for one that the server does not have, and for an argument that is a
+    function: nothing would call it again, so a decaying rate would stay at its first value.
+    """
+    name = type(optimizer).__name__
+    if name not in _VERSION_ONE:
+        raise OptimizerError(
+            f"the parameter server has no optimizer {name}; use {', '.join(_VERSION_ONE)} of "
+            "tf.compat.v1.train, or SGD, Adam and Adagrad of tf.keras.optimizers"
+        )
+    kind, attributes = _VERSION_ONE[name]
+    arguments = {}
+    for argument, attribute in attributes.items():
+        value = getattr(optimizer, attribute)
+        if callable(value):
+            raise OptimizerError(
+                f"optimizer {name} has a function as {argument}: give a number, and for a rate "
+                "that changes LearningRateScheduler of elasticdl.callbacks"
+            )
+        arguments[argument] = float(value)
+    if kind == "adagrad":
+        # This one divides by the root alone.
+        arguments["epsilon"] = 0.0
     return make(kind, arguments)
 
 

@@ -75,9 +75,9 @@ class Sharing:
         """Versions that were read since the last `fetch`, if more than one; else empty."""
         return ""
 
-    def step(self, work: Work, batch: Batch, visited: int) -> float:
+    def step(self, work: Work, batch: Batch, visited: int) -> Optional[float]:
         """Trains the model on a minibatch, after which `visited` records of the task are visited,
-        and returns the loss."""
+        and returns the loss; None once a callback has ended the training."""
         raise NotImplementedError
 
     def when_safe(self, report: Callable[[], None]) -> None:
@@ -189,7 +189,7 @@ class ByParameterServers(Sharing):
     def forget(self) -> None:
         self._version_known = 0
 
-    def step(self, work: Work, batch: Batch, visited: int) -> float:
+    def step(self, work: Work, batch: Batch, visited: int) -> Optional[float]:
         backend = self._worker.backend
         sequence = self._servers.next_push()
         for _ in range(_REJECTIONS_MAX):
@@ -197,6 +197,10 @@ class ByParameterServers(Sharing):
                 self._await_model(work, batch, for_training=True)
             began = time.monotonic()
             try:
+                backend.callbacks.batch_begin(self.version)
+                if backend.callbacks.has_stopped:
+                    self._give_place_up()
+                    return None
                 step = backend.step(batch)
             except Moved:
                 # As a gradient that is too old.

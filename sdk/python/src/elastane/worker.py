@@ -65,6 +65,7 @@ class Worker:
         # The values before any training, if the servers have to restart without a model.
         self._initial: Optional[Tuple[backends.Arrays, backends.Arrays]] = None
         self._steps = 0
+        self._has_ended = False
         self._reported_at = 0.0
         self._rate_since, self._rate_records = time.monotonic(), 0
         self.join()
@@ -145,7 +146,14 @@ class Worker:
             self._data = self.settings.open_data(model)
             self.backend.metadata = self._data.main.metadata
             self._check_predictions(model)
-            for warning in self._data.main.warnings():
+            self.backend.callbacks.set_params(
+                {
+                    "batch_size": self.settings.minibatch_size,
+                    "saved_model_path": self.settings.get("output"),
+                    "checkpoint_path": self.settings.get("checkpoint_dir"),
+                }
+            )
+            for warning in [*self._data.main.warnings(), *self.backend.callbacks.warnings()]:
                 log(f"warning: {warning}")
             log(f"model {model.path} with {self.backend.name}")
         self._sharing.serve(self.backend.embeddings())
@@ -201,7 +209,7 @@ class Worker:
             return self.exit_left()
         if self._backend is not None:
             with self.unhurried():
-                self.backend.end()
+                self.backend.callbacks.train_end()
         self._leave(pb.LEAVE_REASON_DONE)
         return EXIT_DONE
 
@@ -318,11 +326,15 @@ class Worker:
     # Kinds of tasks.
 
     def _train(self, work: Work) -> None:
-        loss, steps = float("nan"), 0
+        loss, steps, trained = float("nan"), 0, 0
         for batch in self._batches(work, "training"):
             visited = batch.records[-1][0] + 1 - work.task.start
-            loss = self._sharing.step(work, batch, visited)
-            steps += 1
+            found = self._sharing.step(work, batch, visited)
+            if found is None:
+                self._check_end()
+                break
+            loss = found
+            steps, trained = steps + 1, trained + len(batch.records)
             self._note_step(batch, loss)
             if time.monotonic() - self._reported_at > _PROGRESS_EVERY_S:
                 self._reported_at = time.monotonic()
@@ -330,15 +342,31 @@ class Worker:
                 if not master.report(self.master, self.id, work, progress):
                     raise Dropped()
         version = self._sharing.version
-        self._sharing.when_safe(lambda: self._trained(work, steps, version, loss))
+        self._sharing.when_safe(lambda: self._trained(work, (steps, trained), version, loss))
 
-    def _trained(self, work: Work, steps: int, version: int, loss: float) -> None:
-        """Reports a task that was trained on, and is in hand until then."""
-        assert self._prefetch is not None, "tasks come from it"
-        try:
-            self._finish(work, batches=steps, trained_records=len(work.records))
+    def _check_end(self) -> None:
+        """A callback has ended the training: what is left is visited without training."""
+        if self.settings.number("num_epochs", 1) < 1 and not self.settings.number("max_step", 0):
+            raise ContractError(
+                "a callback has ended the training, and the job has no end (--num_epochs=0): give "
+                "--max_step, or a number of epochs"
+            )
+        if not self._has_ended:
+            self._has_ended = True
             log(
-                f"task {work.task.task_id}: trained on {len(work.records)} records of epoch "
+                f"a callback has ended the training at version {self._sharing.version}: the "
+                "records that are left are visited without training"
+            )
+
+    def _trained(self, work: Work, done: Tuple[int, int], version: int, loss: float) -> None:
+        """Reports a task that was trained on, with the number of its minibatches and records, and
+        is in hand until then."""
+        assert self._prefetch is not None, "tasks come from it"
+        steps, trained = done
+        try:
+            self._finish(work, batches=steps, trained_records=trained)
+            log(
+                f"task {work.task.task_id}: trained on {trained} records of epoch "
                 f"{work.task.epoch}, version {version}, loss {loss:.4f}"
                 + (f", {len(work.bad)} bad records" if work.bad else "")
             )

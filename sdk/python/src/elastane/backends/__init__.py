@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import numpy as np
 
 from .. import codec
+from ..callbacks import Callbacks
 from ..contract import Contract, ContractError
 from ..embedding import Embedding
 from ..optimizers import Optimizer, OptimizerError
@@ -43,8 +44,12 @@ class Backend:
 
     name = ""
 
-    def __init__(self, contract: Contract) -> None:
+    def __init__(self, contract: Contract, optimizer: Any = None) -> None:
+        """`optimizer` is what callbacks see as `model.optimizer`, unless it is one of the servers,
+        whose rate they cannot set."""
         self.contract = contract
+        own = None if isinstance(optimizer, Optimizer) else optimizer
+        self.callbacks = Callbacks(contract.callbacks, contract.model, own)
         self.metadata: Any = Metadata()
         self.codec_type = codec.TYPES[0]
         # True once `feed` has worked: if it never has, the code is wrong.
@@ -113,24 +118,9 @@ class Backend:
         return (inputs[0] if len(inputs) == 1 else inputs), labels
 
     def learning_rate(self, version: int) -> float:
-        """The learning rate of a step that starts at this version of the model.
-
-        Callbacks get `on_train_batch_begin(version)`; one that has a `schedule(version)` sets it.
-        """
-        rate = self.optimizer().learning_rate
-        for callback in self.contract.callbacks:
-            schedule = getattr(callback, "schedule", None)
-            if callable(schedule) and getattr(callback, "by_version", False):
-                rate = float(schedule(version))
-            elif hasattr(callback, "on_train_batch_begin"):
-                callback.on_train_batch_begin(version)
-        return rate
-
-    def end(self) -> None:
-        """Callbacks get `on_train_end()`, once for the whole training."""
-        for callback in self.contract.callbacks:
-            if hasattr(callback, "on_train_end"):
-                callback.on_train_end()
+        """The learning rate of a step that starts at this version of the model."""
+        rate = self.callbacks.rate(version)
+        return self.optimizer().learning_rate if rate is None else rate
 
     def batches(
         self,

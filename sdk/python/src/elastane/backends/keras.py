@@ -18,7 +18,8 @@ from .. import codec
 from ..contract import Contract
 from ..embedding import Embedding, check
 from ..keras import Embedding as Layer
-from ..optimizers import Optimizer, from_keras
+from ..labels import Shaped, as_given, choose
+from ..optimizers import Optimizer, OptimizerError, from_keras, from_version_one
 from . import Arrays, Backend, Batch, Step, Unconnected, float32, need_optimizer
 
 
@@ -38,12 +39,11 @@ class KerasBackend(Backend):
     name = "keras"
 
     def __init__(self, contract: Contract) -> None:
-        super().__init__(contract)
+        self._optimizer = _optimizer(contract) if contract.optimizer else None
+        super().__init__(contract, self._optimizer)
         self._model = contract.model
-        self._optimizer = need_optimizer(contract)() if contract.optimizer else None
-        for callback in contract.callbacks:
-            if hasattr(callback, "set_model"):
-                callback.set_model(self._model)
+        # What the loss gets, once it is known.
+        self._shaped: Optional[Shaped] = None
         self._feeds: Dict[str, Callable[..., Any]] = {}
         self._unconnected = Unconnected(contract.path)
         # Variables with a gradient in the step that was traced last, and whether rows have one.
@@ -152,27 +152,32 @@ class KerasBackend(Backend):
             return features[0]
         return features
 
-    def _loss(self, labels: Any, outputs: Any) -> Any:
-        """The loss; labels of shape [records, 1] are flattened where it does not take them so."""
+    def _mean_loss(self, labels: Any, outputs: Any) -> Any:
         assert self.contract.loss is not None, "a contract of training has it"
-        if not isinstance(labels, tf.Tensor) or labels.shape.rank != 2 or labels.shape[1] != 1:
-            return self.contract.loss(labels, outputs)
-        try:
-            return self.contract.loss(labels, outputs)
-        except (ValueError, tf.errors.InvalidArgumentError) as error:
-            try:
-                return self.contract.loss(tf.reshape(labels, [-1]), outputs)
-            except Exception:
-                raise error from None
+        return tf.reduce_mean(self.contract.loss(labels, outputs))
 
-    def _compute(self, features: Any, labels: Any) -> Tuple[Any, List[Any]]:
+    def _shape_for_loss(self, batch: Batch) -> Shaped:
+        """The shape of labels that the loss takes; see `labels`."""
+        if not isinstance(batch.labels, (tf.Tensor, np.ndarray)):
+            return as_given
+        if self._shaped is not None:
+            return self._shaped
+        outputs = self._run(self._outputs, batch.features, False)
+        labels = tf.convert_to_tensor(batch.labels)
+        shaped, is_certain = choose(self._mean_loss, labels, outputs)
+        self._shaped = shaped if is_certain else None
+        return shaped
+
+    def _compute(
+        self, features: Any, labels: Any, shaped: Shaped = as_given
+    ) -> Tuple[Any, List[Any]]:
         variables = [_watched(variable) for variable in self._trainable()]
         # Anchors that the gradients of rows of embedding tables pass through.
         anchors = [lookup.anchor for lookup in self._lookups()]
         with tf.GradientTape() as tape:
             tape.watch(anchors)
             outputs = self._call(features, True)
-            loss = tf.reduce_mean(self._loss(labels, outputs))
+            loss = self._mean_loss(*shaped(labels, outputs))
             if self._model.losses:
                 loss += tf.add_n(self._model.losses)
         found = tape.gradient(loss, variables + anchors)
@@ -196,9 +201,10 @@ class KerasBackend(Backend):
             raise
 
     def step(self, batch: Batch) -> Step:
+        shaped = self._shape_for_loss(batch)
         for table in self.embeddings():
             table.begin()
-        loss, found = self._run(self._gradients, batch.features, batch.labels)
+        loss, found = self._run(self._gradients, batch.features, batch.labels, shaped)
         names = [_key(variable) for variable in self._trainable()]
         self._unconnected.check(names, self._is_connected, self._has_row_gradients)
         gradients = {name: value.numpy() for name, value in zip(names, found)}
@@ -220,16 +226,13 @@ class KerasBackend(Backend):
     def optimizer(self) -> Optimizer:
         if isinstance(self._optimizer, Optimizer):
             return self._optimizer
-        if not hasattr(self._optimizer, "get_config"):
-            # One of version 1: it has nothing but its learning rate.
-            return from_keras(_VersionOne(self._optimizer), float(self._optimizer._learning_rate))
         return from_keras(self._optimizer, self._rate(0))
 
     def learning_rate(self, version: int) -> float:
-        rate = super().learning_rate(version)
-        is_keras = hasattr(self._optimizer, "get_config")
-        by_version = any(getattr(c, "by_version", False) for c in self.contract.callbacks)
-        return self._rate(version) if is_keras and not by_version else rate
+        rate = self.callbacks.rate(version)
+        if rate is not None or isinstance(self._optimizer, Optimizer):
+            return super().learning_rate(version)
+        return self._rate(version)
 
     def save(self, path: str) -> None:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
@@ -247,14 +250,14 @@ class KerasBackend(Backend):
                 lookup.frozen = None
 
 
-class _VersionOne:
-    """`GradientDescentOptimizer` of TensorFlow 1 with the few methods of a Keras optimizer that are
-    used."""
-
-    def __init__(self, optimizer: Any) -> None:
-        self._kind = type(optimizer).__name__
-        self.__class__ = type(self._kind, (_VersionOne,), {})
-
-    def get_config(self) -> Dict[str, Any]:
-        """An empty dict: the learning rate is passed beside it."""
-        return {}
+def _optimizer(contract: Contract) -> Any:
+    """The optimizer of the file: one of Keras, or one of the servers."""
+    found = need_optimizer(contract)()
+    if isinstance(found, tf.compat.v1.train.Optimizer):
+        return from_version_one(found)
+    if not isinstance(found, Optimizer) and not hasattr(found, "get_config"):
+        raise OptimizerError(
+            f"optimizer of the model {contract.path} returned {type(found).__name__}: return one "
+            "of tf.keras.optimizers or elastane.optimizers"
+        )
+    return found

@@ -14,12 +14,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any, List, Tuple
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
 from ..contract import Contract, ContractError
 from ..embedding import Embedding, check
+from ..labels import Shaped, choose
 from ..optimizers import Optimizer
 from . import Arrays, Backend, Batch, Step, float32, need_optimizer, stored
 
@@ -38,6 +39,8 @@ class PlainBackend(Backend):
     def __init__(self, contract: Contract) -> None:
         super().__init__(contract)
         self._model = contract.model
+        # What the loss gets, once it is known.
+        self._shaped: Optional[Shaped] = None
 
     def parameters(self) -> Arrays:
         return float32(self._model.parameters)
@@ -63,11 +66,21 @@ class PlainBackend(Backend):
             )
         return float(found[0]), found[1]
 
+    def _shape_for_loss(self, labels: Any, outputs: Any) -> Tuple[Any, Any]:
+        """Both in the shape that the loss takes; see `labels`."""
+        shaped = self._shaped
+        if shaped is None:
+            shaped, is_certain = choose(lambda *of: self._loss(*of)[0], labels, outputs)
+            self._shaped = shaped if is_certain else None
+        return shaped(labels, outputs)
+
     def step(self, batch: Batch) -> Step:
         for table in self.embeddings():
             table.begin()
         outputs = self._model.forward(batch.features, True)
-        value, d_outputs = self._loss(batch.labels, outputs)
+        value, d_outputs = self._loss(*self._shape_for_loss(batch.labels, outputs))
+        if isinstance(outputs, np.ndarray) and np.size(d_outputs) == outputs.size:
+            d_outputs = np.reshape(d_outputs, outputs.shape)
         gradients = float32(self._model.backward(d_outputs))
         missing = set(self._model.parameters) - set(gradients)
         if missing:

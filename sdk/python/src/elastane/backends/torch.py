@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import inspect
 import os
-from typing import Any, List, Tuple
+import warnings
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 import torch
 
 from ..contract import Contract
 from ..embedding import Embedding, check
-from ..optimizers import Optimizer, from_torch
+from ..labels import Shaped, choose
+from ..optimizers import Optimizer, OptimizerError, from_torch
 from ..torch import Embedding as Layer
 from . import Arrays, Backend, Batch, Step, Unconnected, float32, need_optimizer, stored
 
@@ -29,22 +31,32 @@ def _tensor(value: Any) -> Any:
     return value
 
 
+def _optimizer(contract: Contract) -> Any:
+    """The optimizer of the file: one of PyTorch, or one of the servers."""
+    make = need_optimizer(contract)
+    wanted = inspect.signature(make).parameters.values()
+    takes = [p for p in wanted if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    found = make(contract.model.parameters()) if takes else make()
+    if not isinstance(found, (Optimizer, torch.optim.Optimizer)):
+        raise OptimizerError(
+            f"optimizer of the model {contract.path} returned {type(found).__name__}: return one "
+            "of torch.optim or elastane.optimizers"
+        )
+    return found
+
+
 class TorchBackend(Backend):
     """Computes with PyTorch."""
 
     name = "torch"
 
     def __init__(self, contract: Contract) -> None:
-        super().__init__(contract)
+        self._optimizer = _optimizer(contract) if contract.optimizer else None
+        super().__init__(contract, self._optimizer)
         self._model = contract.model
         self._unconnected = Unconnected(contract.path)
-        self._optimizer = self._make_optimizer() if contract.optimizer else None
-
-    def _make_optimizer(self) -> Any:
-        make = need_optimizer(self.contract)
-        wanted = inspect.signature(make).parameters.values()
-        takes = [p for p in wanted if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
-        return make(self._model.parameters()) if takes else make()
+        # What the loss gets, once it is known.
+        self._shaped: Optional[Shaped] = None
 
     def feed(self, records: Any, mode: str) -> Tuple[Any, Any]:
         features, labels = super().feed(records, mode)
@@ -72,13 +84,27 @@ class TorchBackend(Backend):
                 if name in state:
                     buffer.copy_(torch.from_numpy(np.array(state[name])))
 
+    def _shape_for_loss(self, labels: Any, outputs: Any) -> Tuple[Any, Any]:
+        """Both in the shape that the loss takes; see `labels`."""
+        if self._shaped is not None:
+            return self._shaped(labels, outputs)
+        loss = self.contract.loss
+        assert loss is not None, "a contract of training has it"
+        with torch.no_grad(), warnings.catch_warnings():
+            # PyTorch warns of a shape that is only tried.
+            warnings.simplefilter("ignore")
+            shaped, is_certain = choose(lambda *of: loss(*of).mean().cpu(), labels, outputs)
+        self._shaped = shaped if is_certain else None
+        return shaped(labels, outputs)
+
     def step(self, batch: Batch) -> Step:
         assert self.contract.loss is not None, "a contract of training has it"
         self._model.train()
         self._model.zero_grad()
         for table in self.embeddings():
             table.begin()
-        loss = self.contract.loss(batch.labels, self._model(batch.features)).mean()
+        labels, outputs = self._shape_for_loss(batch.labels, self._model(batch.features))
+        loss = self.contract.loss(labels, outputs).mean()
         if loss.requires_grad:
             loss.backward()
         trained = {n: p for n, p in self._model.named_parameters() if p.requires_grad}

@@ -1,17 +1,11 @@
-"""Published callbacks. Owns: the learning rate by version. Does not know about: any framework."""
+"""Published callbacks. Owns: their names. Does not know about: when they are called
+(`elastane.callbacks`)."""
 
-from typing import Any, Callable
+from elastane.callbacks import LearningRateScheduler, MaxStepsStopping
+from elastane.refused import refused
 
+SavedModelExporter = refused(
+    "elasticdl.callbacks.SavedModelExporter", "--output=FOLDER exports the model at the end"
+)
 
-class LearningRateScheduler:
-    """The learning rate of a step is `schedule(version)`, of the version that it starts at."""
-
-    by_version = True
-
-    def __init__(self, schedule: Callable[[int], float]) -> None:
-        if not callable(schedule):
-            raise TypeError("LearningRateScheduler takes a function of the version of the model")
-        self.schedule = schedule
-
-    def set_model(self, model: Any) -> None:
-        """Nothing: the rate goes to the parameter server with each step."""
+__all__ = ["LearningRateScheduler", "MaxStepsStopping", "SavedModelExporter"]
