@@ -93,8 +93,8 @@ def load(folder, more):
             "elasticai_api.pytorch.controller.create_elastic_controller cannot be had here",
         ),
         (
-            "from elasticdl_preprocessing.layers import Hashing as called",
-            "elasticdl_preprocessing.layers.Hashing cannot be had here: .*keras.layers.Hashing",
+            "from elasticdl.callbacks import SavedModelExporter as called",
+            "elasticdl.callbacks.SavedModelExporter cannot be had here: --output=FOLDER",
         ),
     ],
 )
