@@ -1,5 +1,5 @@
-"""Compiles elastic.proto into the wheel. Owns: that one step. Does not know about: the rest of the
-build, which is in pyproject.toml."""
+"""Compiles elastic.proto into the wheel, and adds the path of the published names. Owns: these two
+steps. Does not know about: the rest of the build, which is in pyproject.toml."""
 
 import os
 
@@ -13,10 +13,13 @@ PROTO = os.path.join(
 
 
 class BuildWithProtocol(build_py):
-    """Puts `elastic.binpb` beside the modules that are built."""
+    """Puts `elastic.binpb` beside the modules that are built, and has Python find the modules under
+    published names: after those of the same names that are installed."""
 
     def run(self):
         super().run()
+        with open(os.path.join(self.build_lib, "elastane.pth"), "w", encoding="utf-8") as file:
+            file.write("elastane/compat\n")
         from grpc_tools import protoc
 
         proto = os.path.normpath(PROTO)

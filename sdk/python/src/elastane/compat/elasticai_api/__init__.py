@@ -1,2 +1,2 @@
-"""Published modules for training loops of one's own. Owns: their names, and refusing them when they are
-called. Does not know about: the protocol that they would speak."""
+"""Published modules for training loops of one's own. Owns: their names. Does not know about: how
+records and gradients are shared (`elastane.shards`)."""

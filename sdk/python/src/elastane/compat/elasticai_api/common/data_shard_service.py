@@ -1,12 +1,5 @@
-"""Published names for training loops of one's own. Owns: refusing them when they are called. Does not
-know about: the protocol that they would speak."""
+"""Published names of `elastane.shards`. Owns: the names. Does not know about: the master."""
 
-from elastane.refused import refused
+from elastane.shards import DataShardService, RecordIndexService, build_data_shard_service
 
-_INSTEAD = (
-    "training loops of one's own (--job_command) get no shards of the master: write a model module with "
-    "custom_model, feed, loss and optimizer, or start the loop with torchrun, whose workers come and go"
-)
-build_data_shard_service = refused("elasticai_api.common.data_shard_service.build_data_shard_service", _INSTEAD)
-DataShardService = refused("elasticai_api.common.data_shard_service.DataShardService", _INSTEAD)
-RecordIndexService = refused("elasticai_api.common.data_shard_service.RecordIndexService", _INSTEAD)
+__all__ = ["DataShardService", "RecordIndexService", "build_data_shard_service"]

@@ -1,0 +1,397 @@
+"""Shards of a data set for a training loop of one's own. Owns: which records this worker gets, and
+how many of them are trained. Does not know about: what a record is, gradients.
+
+The script says how many records there are and how often they are trained; the master divides them
+among the workers, and gives what a worker did not finish to others. Records are counted, not named:
+the first ones of a task count as trained, as many as were reported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import queue
+import sys
+import threading
+import time
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional
+
+import numpy as np
+
+from . import master
+from .connection import CallError, Interrupted
+from .loop import EXIT_TERMINATED, Loop, LoopError, of_environment
+from .master import Prefetch, Work
+from .protocol import messages as pb
+from .sharing import log
+
+TRAINING = 1
+_PROGRESS_EVERY_S = 0.5
+_LOOK_S = 0.2
+# Without a task for so long, what is left of a minibatch is given out.
+_REST_AFTER_S = 1.0
+
+
+class Shard(NamedTuple):
+    """Records of the data set."""
+
+    name: str
+    """Name of the data set; empty."""
+    start: int
+    end: int
+    """Exclusive."""
+    indices: List[int]
+    """The records in their order, if they are shuffled; else empty: from `start` to `end`."""
+
+
+class Task(NamedTuple):
+    """A task of this worker."""
+
+    task_id: int
+    shard: Shard
+    type: int
+    """`TRAINING`."""
+
+
+class _Given:
+    """A task in hand, and how many of its records are reported."""
+
+    def __init__(self, work: Work, shard: Shard) -> None:
+        self.work, self.shard = work, shard
+        self.task = Task(int(work.task.task_id), shard, TRAINING)
+
+
+class Order:
+    """Positions of all epochs, as the master counts them, and the records there.
+
+    Without `--num_epochs` of the job the data of each epoch follow each other: position
+    `epoch * size + n`. All workers compute the same order.
+    """
+
+    def __init__(
+        self, job_id: str, size: int, block: int, shuffle: bool, shuffle_shards: bool
+    ) -> None:
+        self._job_id, self._size, self._block = job_id, size, max(1, block)
+        self._shuffle, self._shuffle_shards = shuffle, shuffle_shards
+        self._epoch = -1
+        self._permutation: Any = None
+
+    def _of(self, epoch: int, count: int) -> Any:
+        if self._epoch != epoch:
+            digest = hashlib.sha256(f"{self._job_id}/{epoch}".encode()).digest()
+            random = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+            self._epoch, self._permutation = epoch, random.permutation(count)
+        return self._permutation
+
+    def shard(self, epoch: int, start: int, end: int) -> Shard:
+        """The records at these positions, which are of one epoch."""
+        before = start // self._size * self._size
+        epoch, start, end = epoch + start // self._size, start - before, end - before
+        if self._shuffle:
+            return Shard("", start, end, self._of(epoch, self._size)[start:end].tolist())
+        whole = self._size // self._block
+        at = start // self._block
+        if self._shuffle_shards and at < whole:
+            # The last block may be smaller, and stays where it is.
+            shift = (int(self._of(epoch, whole)[at]) - at) * self._block
+            return Shard("", start + shift, end + shift, [])
+        return Shard("", start, end, [])
+
+
+class DataShardService:
+    """Shards for this worker, and the report of what was trained.
+
+    Args:
+        batch_size: records of a minibatch.
+        num_epochs: how often all records are trained. It is that of the job, or the job has none.
+        dataset_size: number of records.
+        shuffle: in each epoch all records are in another order; `Shard.indices` has it.
+        shuffle_shards: in each epoch shards are in another order.
+        task_type: `TRAINING`.
+        num_minibatches_per_shard: the job sets it, with `--num_minibatches_per_task`; here it is
+            for the published form only.
+        dataset_name, master_client: for the published forms only.
+
+    Raises:
+        LoopError: outside of a job, or if the numbers are not those of the job.
+        ValueError: for numbers that are none.
+    """
+
+    def __init__(
+        self,
+        batch_size: int,
+        num_epochs: Optional[int] = None,
+        dataset_size: Optional[int] = None,
+        shuffle: bool = False,
+        shuffle_shards: bool = False,
+        task_type: int = TRAINING,
+        num_minibatches_per_shard: int = 0,
+        dataset_name: str = "",
+        master_client: Any = None,
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size is {batch_size}; it is at least 1")
+        if task_type != TRAINING:
+            raise ValueError(f"task_type is {task_type}; a loop of one's own trains: {TRAINING}")
+        if not dataset_size or dataset_size < 1:
+            raise ValueError("dataset_size is missing: the number of records of the data set")
+        self.batch_size = batch_size
+        self.loop: Loop = master_client or of_environment()
+        self._name = dataset_name
+        message = self.loop.settings.message
+        block = self.loop.settings.number("records_per_task", 0)
+        self._order = Order(message.job_id, dataset_size, block, shuffle, shuffle_shards)
+        if self.loop.needs_data:
+            self._report_data(num_epochs, dataset_size)
+        self._lock = threading.RLock()
+        self._pending: Deque[_Given] = deque()
+        # Records that were given out and are not reported, and those reported beyond a task.
+        self._given = self._ahead = 0
+        self._reported_at = 0.0
+        self.while_waiting: Callable[[], None] = lambda: None
+        """Called again and again while this worker has no minibatch to train and others may."""
+        self._prefetch = Prefetch(
+            self.loop.master,
+            self.loop.id,
+            message.held_max,
+            lambda work: None,
+            self.loop.is_leaving,
+        )
+        self.loop.at_end(self._hand_back)
+
+    def _report_data(self, epochs: Optional[int], size: int) -> None:
+        of_job = self.loop.settings.number("num_epochs", 1)
+        epochs = epochs or of_job
+        if of_job not in (1, epochs):
+            raise LoopError(
+                f"num_epochs of the script is {epochs}, and that of the job {of_job}: leave out "
+                "--num_epochs, or give the same number"
+            )
+        passes = 1 if of_job == epochs else epochs
+        shards = [pb.Shard(name="", start=number * size, count=size) for number in range(passes)]
+        request = pb.ReportDataRequest(worker_id=self.loop.id, shards=shards)
+        self.loop.master.call("ReportData", request, interrupted=self.loop.is_leaving)
+
+    # Shards.
+
+    def _next(self) -> Optional[_Given]:
+        """The next task; None if there is none yet. Raises StopIteration when there is no more."""
+        while True:
+            work, is_done = self._prefetch.next(_LOOK_S)
+            if self._prefetch.failure is not None:
+                raise self._prefetch.failure
+            if is_done or self.loop.members.ended.is_set():
+                raise StopIteration
+            if work is None:
+                return None
+            task = work.task
+            if task.kind == pb.TASK_KIND_TRAIN:
+                shard = self._order.shard(task.epoch, int(task.start), int(task.end))
+                given = _Given(work, shard._replace(name=self._name))
+                with self._lock:
+                    self._pending.append(given)
+                return given
+            log(f"task {task.task_id}: a loop of one's own saves its model itself")
+            work.visited = work.count
+            self._report(work, pb.TASK_OUTCOME_FINISHED)
+            self._prefetch.drop(work)
+
+    def fetch_shard(self) -> Optional[Shard]:
+        """The next shard; None when all records of all epochs are trained."""
+        while True:
+            self.loop.check()
+            try:
+                found = self._next()
+            except StopIteration:
+                return None
+            if found is not None:
+                with self._lock:
+                    self._given += found.work.count
+                return found.shard
+            with self._lock:
+                is_idle = self._given == 0
+            if is_idle:
+                self.while_waiting()
+
+    def get_current_task(self) -> Optional[Task]:
+        """The task whose records are trained now; None without one."""
+        with self._lock:
+            return self._pending[0].task if self._pending else None
+
+    # Reports.
+
+    def _report(self, work: Work, outcome: int, message: str = "") -> bool:
+        return master.report(self.loop.master, self.loop.id, work, outcome, message)
+
+    def report_batch_done(self, batch_size: Optional[int] = None, err_msg: str = "") -> bool:
+        """A minibatch is trained, of `batch_size` records (that of the service). With `err_msg` it
+        has failed: its task is given out again. Returns True if a task has ended with it."""
+        count = self.batch_size if batch_size is None else batch_size
+        with self._lock:
+            # The last minibatch has fewer records.
+            count = min(count, self._given)
+            self._given -= count
+            has_ended = self._fail(count, err_msg) if err_msg else self._count(count)
+        self.loop.check()
+        return has_ended
+
+    def _count(self, count: int) -> bool:
+        has_ended = False
+        while count and self._pending:
+            work = self._pending[0].work
+            here = min(count, work.count - work.visited)
+            work.visited += here
+            count -= here
+            if work.visited == work.count:
+                self._end(work, pb.TASK_OUTCOME_FINISHED)
+                has_ended = True
+        if self._pending and time.monotonic() - self._reported_at > _PROGRESS_EVERY_S:
+            self._reported_at = time.monotonic()
+            work = self._pending[0].work
+            if not self._report(work, pb.TASK_OUTCOME_PROGRESS):
+                self._lost(work)
+        return has_ended
+
+    def _end(self, work: Work, outcome: int, message: str = "") -> None:
+        if not self._report(work, outcome, message):
+            log(f"task {work.task.task_id}: dropped, it was given to another")
+        self._forget(work)
+
+    def _lost(self, work: Work) -> None:
+        log(f"task {work.task.task_id}: dropped, it was given to another")
+        self._given -= min(self._given, work.count - work.visited)
+        self._forget(work)
+
+    def _forget(self, work: Work) -> None:
+        self._pending.popleft()
+        self._prefetch.drop(work)
+
+    def _fail(self, count: int, message: str) -> bool:
+        if not self._pending:
+            return False
+        work = self._pending[0].work
+        rest = work.count - work.visited
+        self._given -= min(self._given, max(0, rest - count))
+        self._end(work, pb.TASK_OUTCOME_FAILED, message)
+        return True
+
+    def _hand_back(self) -> None:
+        """All tasks in hand, with the number of their trained records."""
+        self._prefetch.stop()
+        is_over = self.loop.has_until()
+        for work in self._prefetch.held():
+            request = pb.HandBackRequest(
+                worker_id=self.loop.id,
+                task_id=work.task.task_id,
+                finished_records=work.visited,
+            )
+            try:
+                self.loop.master.call("HandBack", request, interrupted=is_over)
+            except (CallError, Interrupted) as error:
+                log(f"task {work.task.task_id}: the master gives it out again by itself: {error}")
+
+
+class RecordIndexService(DataShardService):
+    """Single records for this worker: a map-style data set asks for one in each `__getitem__`, in
+    this process or in those of a loader.
+
+    A minibatch of a loader is always whole: the last one of this worker may repeat records of it.
+    Minibatches that processes of a loader have read ahead count as not trained.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._taken: List[int] = []
+        self._at = 0
+        # Of the system, as loaders fork or spawn processes; each item is a minibatch.
+        self._batches: Any = multiprocessing.Queue()
+        self._has_ended = multiprocessing.Event()
+        self._error: Optional[BaseException] = None
+        threading.Thread(target=self._feed, name="shards", daemon=True).start()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """For a process of a loader, which only takes records."""
+        taken = {"_taken": [], "_at": 0, "loop": None, "_error": None}
+        own = ("batch_size", "_batches", "_has_ended")
+        return {**taken, **{name: self.__dict__[name] for name in own}}
+
+    def _feed(self) -> None:
+        try:
+            self._give_out()
+        except StopIteration:
+            pass
+        except BaseException as error:
+            self._error = error
+        if self.loop.is_leaving():
+            self._leave()
+        self._has_ended.set()
+
+    def _leave(self) -> None:
+        """Ends the process once no minibatch is given out: its main thread may wait for a process
+        of a loader, which does not know of the signal, and would take this end for that of the
+        data."""
+        while True:
+            with self._lock:
+                if self._given == 0:
+                    break
+            time.sleep(_LOOK_S)
+        self.loop.leave(pb.LEAVE_REASON_PREEMPTED)
+        sys.stdout.flush()
+        os._exit(EXIT_TERMINATED)
+
+    def _give_out(self) -> None:
+        rest: List[int] = []
+        since = time.monotonic()
+        while not self.loop.is_leaving():
+            try:
+                found = self._next()
+            except StopIteration:
+                self._put(rest)
+                raise
+            if found is not None:
+                shard = found.shard
+                rest += shard.indices or range(shard.start, shard.end)
+                while len(rest) >= self.batch_size:
+                    self._put(rest[: self.batch_size])
+                    rest = rest[self.batch_size :]
+                since = time.monotonic()
+                continue
+            if rest and time.monotonic() - since > _REST_AFTER_S:
+                self._put(rest)
+                rest = []
+            with self._lock:
+                is_idle = self._given == 0 and not rest
+            if is_idle:
+                self.while_waiting()
+
+    def _put(self, records: List[int]) -> None:
+        if records:
+            with self._lock:
+                self._given += len(records)
+            self._batches.put(records)
+
+    def fetch_record_index(self) -> int:
+        """The next record. Raises StopIteration when all are trained."""
+        if self._at == self.batch_size:
+            self._taken, self._at = [], 0
+        while not self._taken:
+            if self.loop is not None:
+                self.loop.check()
+            if self._error is not None:
+                raise self._error
+            is_last = self._has_ended.is_set()
+            try:
+                self._taken = self._batches.get(timeout=_LOOK_S)
+            except queue.Empty:
+                if is_last:
+                    raise StopIteration from None
+        record = self._taken[self._at % len(self._taken)]
+        self._at += 1
+        return record
+
+
+def build_data_shard_service(*arguments: Any, **named: Any) -> DataShardService:
+    """The published way to make a `DataShardService`."""
+    return DataShardService(*arguments, **named)

@@ -1,0 +1,259 @@
+"""Shards of a training loop of one's own, with a stand-in of the master; scripts are processes."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from stand_in import Job
+
+from elastane import contract
+from elastane.protocol import messages as pb
+from elastane.shards import Order
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SIZE = 50
+BEGIN = f"""
+import sys
+from elasticai_api.common.data_shard_service import build_data_shard_service, RecordIndexService
+SIZE = {SIZE}
+def train(records):
+    print("trained", *records, flush=True)
+"""
+BY_SHARD = """
+service = build_data_shard_service(batch_size=4, dataset_size=SIZE, **OPTIONS)
+while True:
+    shard = service.fetch_shard()
+    if shard is None: break
+    records = shard.indices or list(range(shard.start, shard.end))
+    for at in range(0, len(records), 4):
+        assert service.get_current_task().shard == shard
+        part = records[at : at + 4]
+        train(part)
+        STEP
+        service.report_batch_done(len(part))
+assert service.get_current_task() is None
+"""
+BY_RECORD = """
+service = RecordIndexService(batch_size=4, dataset_size=SIZE, **OPTIONS)
+def loader():
+    while True:
+        try:
+            yield [service.fetch_record_index() for _ in range(4)]
+        except StopIteration:
+            return
+for records in loader():
+    train(records)
+    STEP
+    service.report_batch_done()
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts a script as a worker of a job; returns its process."""
+    processes = []
+    token = tmp_path / "token"
+    token.write_text("secret")
+
+    def start(job, script, options="", step="", pod="worker-0"):
+        path = tmp_path / f"{pod}.py"
+        text = BEGIN + script.replace("**OPTIONS", options).replace("STEP", step or "pass")
+        path.write_text(text)
+        environment = dict(
+            os.environ,
+            MASTER_ADDR=job.address,
+            ELASTANE_JOB_TOKEN_FILE=str(token),
+            POD_NAME=pod,
+            PYTHONPATH=os.pathsep.join([*sys.path, contract.compatibility_path()]),
+        )
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, str(path)],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def job(**more):
+    arguments = {"records_per_task": "12", **more.pop("arguments", {})}
+    return Job(arguments, records_per_task=12, **more)
+
+
+def trained(process):
+    """The minibatches of a script that has ended."""
+    out, error = process.communicate(timeout=120)
+    lines = [line.split()[1:] for line in out.splitlines() if line.startswith("trained")]
+    return process.returncode, [list(map(int, line)) for line in lines], error
+
+
+@pytest.mark.parametrize("script", [BY_SHARD, BY_RECORD])
+@pytest.mark.parametrize("options", ["num_epochs=2", "num_epochs=2, shuffle=True"])
+def test_two_workers_train_each_record_once_an_epoch(start, script, options):
+    of = job()
+    workers = [start(of, script, options, pod=f"worker-{n}") for n in range(2)]
+    found = [trained(worker) for worker in workers]
+    of.stop()
+    assert [code for code, _, _ in found] == [0, 0], found
+    batches = [batch for _, some, _ in found for batch in some]
+    records = [record for batch in batches for record in batch]
+    # The last minibatch of a worker is made whole by records of it.
+    extra = [batch for batch in batches if len(set(batch)) < len(batch)]
+    once = [record for batch in batches for record in set(batch)]
+    assert sorted(once) == sorted([*range(SIZE)] * 2) and len(extra) <= 4
+    assert (script is BY_SHARD) <= (len(records) == 2 * SIZE)
+    assert of.left.keys() == {0, 1} and not of.doing
+    assert {reason for reason, _ in of.left.values()} == {pb.LEAVE_REASON_DONE}
+    follow = sum(batch == list(range(batch[0], batch[0] + 4)) for batch in batches)
+    assert (follow > len(batches) / 2) == ("shuffle" not in options)
+
+
+def test_a_worker_that_gets_sigterm_hands_back_what_it_has_not_trained(start):
+    of = job()
+    step = "import os, signal; os.kill(os.getpid(), signal.SIGTERM) if 20 in part else None"
+    code, first, error = trained(start(of, BY_SHARD, "num_epochs=1", step))
+    assert code == 143, error
+    assert of.left[0][0] == pb.LEAVE_REASON_PREEMPTED and not of.doing
+    code, second, error = trained(start(of, BY_SHARD, "num_epochs=1", pod="worker-1"))
+    of.stop()
+    assert code == 0, error
+    assert [record for batch in first + second for record in batch] == list(range(SIZE))
+
+
+def test_a_worker_that_waits_in_a_loader_leaves_at_sigterm(start):
+    of = job()
+    with of.lock:
+        # The other worker holds all tasks.
+        of.todo = []
+        of.doing[1] = (99, pb.Task(task_id=1, kind=pb.TASK_KIND_TRAIN))
+        of.shards = []
+    waits = "import time\nservice = RecordIndexService(4, 1, SIZE)\nprint('waits', flush=True)\n"
+    worker = start(of, waits + "while True: time.sleep(1)\n")
+    assert worker.stdout.readline() == "waits\n"
+    worker.send_signal(signal.SIGTERM)
+    assert trained(worker)[0] == 143
+    of.stop()
+    assert of.left[0][0] == pb.LEAVE_REASON_PREEMPTED
+
+
+def test_a_failed_minibatch_is_given_out_again(start):
+    of = job()
+    failing = """
+service = build_data_shard_service(4, 1, SIZE)
+failed = []
+while True:
+    shard = service.fetch_shard()
+    if shard is None: break
+    for at in range(shard.start, shard.end, 4):
+        part = list(range(at, min(at + 4, shard.end)))
+        if 16 in part and not failed:
+            failed.append(part)
+            service.report_batch_done(len(part), err_msg="no memory")
+            break
+        train(part)
+        service.report_batch_done(len(part))
+"""
+    code, batches, error = trained(start(of, failing))
+    of.stop()
+    assert code == 0, error
+    assert of.failures == ["no memory"]
+    assert {record for batch in batches for record in batch} == set(range(SIZE))
+
+
+def test_a_script_that_fails_says_so_to_the_master(start):
+    of = job()
+    code, _, error = trained(start(of, BY_SHARD, "num_epochs=1", "1 / 0"))
+    of.stop()
+    assert code == 1 and "ZeroDivisionError" in error
+    reason, message = of.left[0]
+    assert reason == pb.LEAVE_REASON_CODE_ERROR and message.endswith("division by zero\n")
+
+
+@pytest.mark.parametrize(
+    "script, says",
+    [
+        ("build_data_shard_service(4, 2, SIZE)", "of the script is 2, and that of the job 3"),
+        ("build_data_shard_service(4, 1)", "dataset_size is missing"),
+        ("build_data_shard_service(0, 1, SIZE)", "batch_size is 0; it is at least 1"),
+        ("build_data_shard_service(4, 1, SIZE, task_type=2)", "task_type is 2; a loop of one's"),
+    ],
+)
+def test_numbers_that_cannot_be(start, script, says):
+    of = job(arguments={"num_epochs": "3"})
+    code, _, error = trained(start(of, script))
+    of.stop()
+    assert code == 1 and says in error, error
+
+
+def test_outside_of_a_job(monkeypatch):
+    from elastane.loop import LoopError, of_environment
+
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    with pytest.raises(LoopError, match="MASTER_ADDR is not in .*: start the script with elast"):
+        of_environment()
+
+
+def test_the_order_of_an_epoch_has_each_record_once_and_is_that_of_all_workers():
+    def epoch(number, job_id="job", **options):
+        order = Order(job_id, 50, 12, **{"shuffle": False, "shuffle_shards": False, **options})
+        parts = [(begin, min(begin + 12, 50)) for begin in range(0, 50, 12)]
+        # A part of a task that was handed back.
+        parts[1:2] = [(12, 17), (17, 24)]
+        # Epoch 1 of a job without --num_epochs.
+        at = [order.shard(0, number * 50 + begin, number * 50 + end) for begin, end in parts]
+        again = [order.shard(number, begin, end) for begin, end in parts]
+        assert at == again
+        return [record for one in at for record in one.indices or range(one.start, one.end)]
+
+    assert epoch(0) == epoch(1) == list(range(50))
+    for options in ({"shuffle": True}, {"shuffle_shards": True}):
+        first, second = epoch(0, **options), epoch(1, **options)
+        assert sorted(first) == sorted(second) == list(range(50))
+        assert first != second and first != list(range(50))
+        assert first == epoch(0, **options) != epoch(0, "other", **options)
+    assert epoch(0, shuffle_shards=True)[48:] == [48, 49]
+
+
+def test_a_loader_with_processes(start):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    of = job()
+    loader = """
+import torch
+service = RecordIndexService(batch_size=4, num_epochs=2, dataset_size=SIZE)
+class Records(torch.utils.data.Dataset):
+    def __len__(self): return sys.maxsize
+    def __getitem__(self, index): return service.fetch_record_index()
+for batch in torch.utils.data.DataLoader(Records(), batch_size=4, num_workers=2):
+    train(batch.tolist())
+    service.report_batch_done()
+"""
+    code, batches, error = trained(start(of, loader))
+    of.stop()
+    assert code == 0, error
+    once = [record for batch in batches for record in set(batch)]
+    assert sorted(once) == sorted([*range(SIZE)] * 2) and not of.doing
+
+
+def test_several_files_of_recordio_are_one_sequence(tmp_path):
+    from elastane.recordio import write_records
+
+    sys.path.append(contract.compatibility_path())
+    from elasticai_api.io.recordio_reader import RecordIOReader
+
+    paths = [str(tmp_path / name) for name in ("b", "a")]
+    for path, numbers in zip(paths, (range(5), range(5, 8))):
+        write_records(path, [b"%d" % number for number in numbers])
+    reader = RecordIOReader(paths)
+    assert len(reader) == 8
+    assert list(reader.read_records(3, 7)) == [b"3", b"4", b"5", b"6"]
+    assert list(reader.read_records(6, 20)) == [b"6", b"7"]
