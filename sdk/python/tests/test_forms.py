@@ -89,8 +89,8 @@ def load(folder, more):
             "ODPSDataReader cannot be had here",
         ),
         (
-            "from elasticai_api.pytorch.controller import create_elastic_controller as called",
-            "elasticai_api.pytorch.controller.create_elastic_controller cannot be had here",
+            "from elasticai_api.tensorflow.controller import create_elastic_controller as called",
+            "tensorflow.controller.create_elastic_controller cannot be had here: .*pytorch",
         ),
         (
             "from elasticdl.callbacks import SavedModelExporter as called",

@@ -1,5 +1,6 @@
 """Shards of a training loop of one's own, with a stand-in of the master; scripts are processes."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import pytest
 from stand_in import Job
 
 from elastane import contract
+from elastane.indices import RecordIndexService
 from elastane.protocol import messages as pb
 from elastane.shards import Order
 
@@ -75,13 +77,16 @@ def start(tmp_path):
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
+                start_new_session=True,
             )
         )
         return processes[-1]
 
     yield start
     for process in processes:
-        process.kill()
+        # With the processes of its loader.
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 
@@ -242,6 +247,23 @@ for batch in torch.utils.data.DataLoader(Records(), batch_size=4, num_workers=2)
     assert code == 0, error
     once = [record for batch in batches for record in set(batch)]
     assert sorted(once) == sorted([*range(SIZE)] * 2) and not of.doing
+
+
+def test_a_process_of_a_loader_begins_with_the_minibatch_that_is_next_at_its_fork():
+    service = RecordIndexService.__new__(RecordIndexService)
+    service._number = multiprocessing.Value("Q", 3, lock=False)
+    RecordIndexService._live.add(service)
+    (waits, goes), (reads, writes) = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.read(waits, 1)
+        os.write(writes, bytes([service._own_turn]))
+        os._exit(0)
+    # Another process of the loader has taken some before this one looks.
+    service._number.value = 5
+    os.write(goes, b"x")
+    assert os.read(reads, 1) == bytes([3])
+    os.waitpid(child, 0)
 
 
 def test_several_files_of_recordio_are_one_sequence(tmp_path):

@@ -46,7 +46,9 @@ class Loop:
         self.terminated = False
         self._has_left = False
         self._leaving = threading.Lock()
-        self._failure = ""
+        self._failure, self._is_lost = "", False
+        # Processes that are forked from this one are no workers.
+        self._process = os.getpid()
         self._at_end: List[Callable[[], None]] = []
         registered = self._register(host)
         self.id = int(registered.worker_id)
@@ -70,6 +72,8 @@ class Loop:
     def check(self) -> None:
         """Raises the error of a master that is away or refuses this worker, and ends the process if
         it has to leave."""
+        if os.getpid() != self._process:
+            return
         if self.members.failure is not None:
             raise self.members.failure
         if self.is_leaving():
@@ -118,13 +122,25 @@ class Loop:
             signal.signal(signal.SIGTERM, self._on_term)
 
     def _on_term(self, *_: Any) -> None:
+        if os.getpid() != self._process:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
         self.terminated = True
 
+    def fail(self, error: BaseException) -> None:
+        """A thread of the worker has failed, and the script may not notice: it fails at its end."""
+        trace = traceback.format_exception(type(error), error, error.__traceback__)
+        self._failure, self._is_lost = "".join(trace), True
+
     def _end(self) -> None:
-        if self._failure:
-            self.leave(pb.LEAVE_REASON_CODE_ERROR, self._failure[-16_000:])
-        else:
+        if not self._failure:
             self.leave(pb.LEAVE_REASON_DONE)
+            return
+        self.leave(pb.LEAVE_REASON_CODE_ERROR, self._failure[-16_000:])
+        if self._is_lost:
+            print(self._failure, file=sys.stderr, flush=True)
+            sys.stdout.flush()
+            os._exit(1)
 
 
 _LOOP: Optional[Loop] = None

@@ -9,20 +9,16 @@ the first ones of a task count as trained, as many as were reported.
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
-import os
-import queue
-import sys
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Deque, List, NamedTuple, Optional
 
 import numpy as np
 
 from . import master
 from .connection import CallError, Interrupted
-from .loop import EXIT_TERMINATED, Loop, LoopError, of_environment
+from .loop import Loop, LoopError, of_environment
 from .master import Prefetch, Work
 from .protocol import messages as pb
 from .sharing import log
@@ -30,8 +26,6 @@ from .sharing import log
 TRAINING = 1
 _PROGRESS_EVERY_S = 0.5
 _LOOK_S = 0.2
-# Without a task for so long, what is left of a minibatch is given out.
-_REST_AFTER_S = 1.0
 
 
 class Shard(NamedTuple):
@@ -137,7 +131,7 @@ class DataShardService:
             raise ValueError(f"task_type is {task_type}; a loop of one's own trains: {TRAINING}")
         if not dataset_size or dataset_size < 1:
             raise ValueError("dataset_size is missing: the number of records of the data set")
-        self.batch_size = batch_size
+        self.batch_size, self.dataset_size = batch_size, dataset_size
         self.loop: Loop = master_client or of_environment()
         self._name = dataset_name
         message = self.loop.settings.message
@@ -147,18 +141,18 @@ class DataShardService:
             self._report_data(num_epochs, dataset_size)
         self._lock = threading.RLock()
         self._pending: Deque[_Given] = deque()
-        # Records that were given out and are not reported, and those reported beyond a task.
-        self._given = self._ahead = 0
+        # Records that were given out and are not trained, and the minibatches that were trained and
+        # are not counted.
+        self._given = 0
+        self._uncounted: Deque[int] = deque()
         self._reported_at = 0.0
         self.while_waiting: Callable[[], None] = lambda: None
         """Called again and again while this worker has no minibatch to train and others may."""
-        self._prefetch = Prefetch(
-            self.loop.master,
-            self.loop.id,
-            message.held_max,
-            lambda work: None,
-            self.loop.is_leaving,
-        )
+        self.when_done: Callable[[], None] = lambda: None
+        """Called once all records of all workers are trained."""
+        self.before_first: Callable[[], None] = lambda: None
+        """Called before this worker asks for its first task."""
+        self._prefetched: Optional[Prefetch] = None
         self.loop.at_end(self._hand_back)
 
     def _report_data(self, epochs: Optional[int], size: int) -> None:
@@ -175,6 +169,20 @@ class DataShardService:
         self.loop.master.call("ReportData", request, interrupted=self.loop.is_leaving)
 
     # Shards.
+
+    @property
+    def _prefetch(self) -> Prefetch:
+        """The thread that asks for tasks."""
+        if self._prefetched is None:
+            self.before_first()
+            self._prefetched = Prefetch(
+                self.loop.master,
+                self.loop.id,
+                self.loop.settings.message.held_max,
+                lambda work: None,
+                self.loop.is_leaving,
+            )
+        return self._prefetched
 
     def _next(self) -> Optional[_Given]:
         """The next task; None if there is none yet. Raises StopIteration when there is no more."""
@@ -205,6 +213,7 @@ class DataShardService:
             try:
                 found = self._next()
             except StopIteration:
+                self.when_done()
                 return None
             if found is not None:
                 with self._lock:
@@ -228,14 +237,26 @@ class DataShardService:
     def report_batch_done(self, batch_size: Optional[int] = None, err_msg: str = "") -> bool:
         """A minibatch is trained, of `batch_size` records (that of the service). With `err_msg` it
         has failed: its task is given out again. Returns True if a task has ended with it."""
-        count = self.batch_size if batch_size is None else batch_size
         with self._lock:
-            # The last minibatch has fewer records.
-            count = min(count, self._given)
-            self._given -= count
+            count = self.note_trained(batch_size)
+            self._uncounted.pop()
             has_ended = self._fail(count, err_msg) if err_msg else self._count(count)
         self.loop.check()
         return has_ended
+
+    def note_trained(self, batch_size: Optional[int] = None) -> int:
+        """A minibatch is trained, and is not in the models of all workers yet. Returns the number
+        of its records: the last one has fewer."""
+        with self._lock:
+            count = min(self.batch_size if batch_size is None else batch_size, self._given)
+            self._given -= count
+            self._uncounted.append(count)
+            return count
+
+    def confirm(self, batches: int) -> None:
+        """So many minibatches that were trained are in the models of all workers."""
+        with self._lock:
+            self._count(sum(self._uncounted.popleft() for _ in range(batches)))
 
     def _count(self, count: int) -> bool:
         has_ended = False
@@ -279,9 +300,11 @@ class DataShardService:
 
     def _hand_back(self) -> None:
         """All tasks in hand, with the number of their trained records."""
-        self._prefetch.stop()
+        if self._prefetched is None:
+            return
+        self._prefetched.stop()
         is_over = self.loop.has_until()
-        for work in self._prefetch.held():
+        for work in self._prefetched.held():
             request = pb.HandBackRequest(
                 worker_id=self.loop.id,
                 task_id=work.task.task_id,
@@ -291,105 +314,6 @@ class DataShardService:
                 self.loop.master.call("HandBack", request, interrupted=is_over)
             except (CallError, Interrupted) as error:
                 log(f"task {work.task.task_id}: the master gives it out again by itself: {error}")
-
-
-class RecordIndexService(DataShardService):
-    """Single records for this worker: a map-style data set asks for one in each `__getitem__`, in
-    this process or in those of a loader.
-
-    A minibatch of a loader is always whole: the last one of this worker may repeat records of it.
-    Minibatches that processes of a loader have read ahead count as not trained.
-    """
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._taken: List[int] = []
-        self._at = 0
-        # Of the system, as loaders fork or spawn processes; each item is a minibatch.
-        self._batches: Any = multiprocessing.Queue()
-        self._has_ended = multiprocessing.Event()
-        self._error: Optional[BaseException] = None
-        threading.Thread(target=self._feed, name="shards", daemon=True).start()
-
-    def __getstate__(self) -> Dict[str, Any]:
-        """For a process of a loader, which only takes records."""
-        taken = {"_taken": [], "_at": 0, "loop": None, "_error": None}
-        own = ("batch_size", "_batches", "_has_ended")
-        return {**taken, **{name: self.__dict__[name] for name in own}}
-
-    def _feed(self) -> None:
-        try:
-            self._give_out()
-        except StopIteration:
-            pass
-        except BaseException as error:
-            self._error = error
-        if self.loop.is_leaving():
-            self._leave()
-        self._has_ended.set()
-
-    def _leave(self) -> None:
-        """Ends the process once no minibatch is given out: its main thread may wait for a process
-        of a loader, which does not know of the signal, and would take this end for that of the
-        data."""
-        while True:
-            with self._lock:
-                if self._given == 0:
-                    break
-            time.sleep(_LOOK_S)
-        self.loop.leave(pb.LEAVE_REASON_PREEMPTED)
-        sys.stdout.flush()
-        os._exit(EXIT_TERMINATED)
-
-    def _give_out(self) -> None:
-        rest: List[int] = []
-        since = time.monotonic()
-        while not self.loop.is_leaving():
-            try:
-                found = self._next()
-            except StopIteration:
-                self._put(rest)
-                raise
-            if found is not None:
-                shard = found.shard
-                rest += shard.indices or range(shard.start, shard.end)
-                while len(rest) >= self.batch_size:
-                    self._put(rest[: self.batch_size])
-                    rest = rest[self.batch_size :]
-                since = time.monotonic()
-                continue
-            if rest and time.monotonic() - since > _REST_AFTER_S:
-                self._put(rest)
-                rest = []
-            with self._lock:
-                is_idle = self._given == 0 and not rest
-            if is_idle:
-                self.while_waiting()
-
-    def _put(self, records: List[int]) -> None:
-        if records:
-            with self._lock:
-                self._given += len(records)
-            self._batches.put(records)
-
-    def fetch_record_index(self) -> int:
-        """The next record. Raises StopIteration when all are trained."""
-        if self._at == self.batch_size:
-            self._taken, self._at = [], 0
-        while not self._taken:
-            if self.loop is not None:
-                self.loop.check()
-            if self._error is not None:
-                raise self._error
-            is_last = self._has_ended.is_set()
-            try:
-                self._taken = self._batches.get(timeout=_LOOK_S)
-            except queue.Empty:
-                if is_last:
-                    raise StopIteration from None
-        record = self._taken[self._at % len(self._taken)]
-        self._at += 1
-        return record
 
 
 def build_data_shard_service(*arguments: Any, **named: Any) -> DataShardService:

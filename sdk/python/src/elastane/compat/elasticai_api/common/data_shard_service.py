@@ -1,5 +1,7 @@
-"""Published names of `elastane.shards`. Owns: the names. Does not know about: the master."""
+"""Published names of `elastane.shards` and `elastane.indices`. Owns: the names. Does not know
+about: the master."""
 
-from elastane.shards import DataShardService, RecordIndexService, build_data_shard_service
+from elastane.indices import RecordIndexService
+from elastane.shards import DataShardService, build_data_shard_service
 
 __all__ = ["DataShardService", "RecordIndexService", "build_data_shard_service"]

@@ -1,10 +1,6 @@
-"""Published names for training loops of one's own with PyTorch. Owns: refusing them when they are called. Does not
-know about: the protocol that they would speak."""
+"""The published optimizer of PyTorch. Owns: its name. Does not know about: how gradients are added
+up (`elastane.loop_torch`)."""
 
-from elastane.refused import refused
+from elastane.loop_torch import DistributedOptimizer
 
-_INSTEAD = (
-    "training loops of one's own (--job_command) get no shards of the master: write a model module with "
-    "custom_model, feed, loss and optimizer, or start the loop with torchrun, whose workers come and go"
-)
-DistributedOptimizer = refused("elasticai_api.pytorch.optimizer.DistributedOptimizer", _INSTEAD)
+__all__ = ["DistributedOptimizer"]

@@ -1,0 +1,328 @@
+"""Training loops of one's own that add up their gradients. Owns: the rounds of the workers of such
+a job, and what becomes of a minibatch when one of them comes or goes. Does not know about:
+frameworks (`Model`), how bytes go round (`ring`), records (`shards`).
+
+As in `allreduce`, a round begins with a header of each worker, and all do the same by these
+headers: the first worker, or one with the newest model, hands it on, or gradients are added up and
+each worker makes the same update. A minibatch is reported once a later header has shown that all
+have its update. A worker without a minibatch takes part with none while it waits for records.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+import threading
+import time
+from typing import Any, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from .connection import CallError, Interrupted
+from .loop import Loop, LoopError
+from .meeting import Meeting
+from .protocol import messages as pb
+from .ring import Broken, Ring
+from .shards import DataShardService
+from .sharing import log
+
+_HEADER = struct.Struct(">IQQQQ")
+_HAS_MODEL, _LEAVES, _DONE = 1, 2, 4
+# Between two rounds in which no worker has a minibatch.
+_IDLE_S = 0.05
+_LOOK_S = 0.2
+
+
+class Again(Exception):
+    """The worker has another model now than its gradient was computed with."""
+
+
+class Model:
+    """A model and its optimizer, of some framework. A subclass has all of these."""
+
+    floats = 0
+    """Length of the vector."""
+
+    def read(self) -> np.ndarray:
+        """What all workers have the mean of in an update, as a vector of float32: the gradients of
+        a minibatch, buffers, learning rates."""
+        raise NotImplementedError
+
+    def update(self, mean: np.ndarray) -> None:
+        """Makes an update by the mean of such vectors."""
+        raise NotImplementedError
+
+    def pack(self) -> Tuple[bytes, List[np.ndarray]]:
+        """All of the model and its optimizer, as in `trees`."""
+        raise NotImplementedError
+
+    def unpack(self, description: bytes, fill: Any) -> None:
+        """Takes over a model that was packed."""
+        raise NotImplementedError
+
+
+class Header(NamedTuple):
+    """Header of a worker at the beginning of a round."""
+
+    flags: int
+    life: int
+    version: int
+    floats: int
+    batches: int
+    """Minibatches of its vector."""
+
+
+class Sums:
+    """The rounds of this worker."""
+
+    def __init__(self, loop: Loop, service: DataShardService) -> None:
+        self._loop, self._service = loop, service
+        self._meeting = Meeting(loop)  # type: ignore[arg-type]
+        self._lock = threading.RLock()
+        self.model: Optional[Model] = None
+        self._has_model = False
+        self._life = self._instance = self.version = 0
+        self.batches = 0
+        """Minibatches of all workers that are in the model."""
+        # Those of this worker that are not in it yet, and their sum; and those that are in it, of
+        # which it is not known yet that all have them.
+        self._waiting, self._sum = 0, np.zeros(0, np.float32)
+        self._unsafe = 0
+        # Minibatches of a round that may have ended for others, and the version before it.
+        self._in_flight: Optional[Tuple[int, int]] = None
+        self._is_ended = False
+        self._has_joined = threading.Event()
+        loop.at_end(self._leave)
+        service.before_first = self._await_model
+        service.while_waiting = self._idle
+        service.when_done = self._finish
+
+    @property
+    def size(self) -> int:
+        """Workers of the present round; 1 before the first."""
+        ring = self._meeting.present
+        return ring.size if ring is not None else 1
+
+    @property
+    def rank(self) -> int:
+        """The place of this worker among them."""
+        return self._meeting.rank or 0
+
+    # Requests of the script.
+
+    def join(self, model: Model) -> None:
+        """This worker has the model that it begins with, and takes part in rounds."""
+        self.model = model
+        self._meeting.begin()
+        self._has_joined.set()
+
+    def begin(self) -> None:
+        """Returns once the workers have the same model."""
+        with self._lock:
+            while not self._has_model:
+                self._round(None, 0)
+
+    def _await_model(self) -> None:
+        """Tasks are asked for once the life of the model is known that they are of."""
+        while not self._has_joined.wait(_LOOK_S):
+            self._loop.check()
+        self.begin()
+
+    def step(self, per_update: int) -> bool:
+        """Takes the gradients of a minibatch, and makes an update with those of the other workers
+        once there are `per_update` of this one. Returns True if it has made one.
+
+        Raises Again if the minibatch has to be computed again.
+        """
+        assert self.model is not None, "begin comes first"
+        with self._lock:
+            vector = self.model.read()
+            if self._waiting + 1 < per_update:
+                self._sum = self._sum + vector if self._waiting else vector.copy()
+                self._waiting += 1
+                return False
+            whole = self._sum + vector if self._waiting else vector
+            count = self._waiting + 1
+            while not self._round(whole, count):
+                pass
+            return True
+
+    # Rounds.
+
+    def _round(self, vector: Optional[np.ndarray], count: int, flags: int = 0) -> bool:
+        """Runs one round. Returns True once the minibatches are in the model."""
+        if not flags:
+            self._loop.check()
+        try:
+            ring = self._meeting.ring()
+            if ring is None:
+                return False
+            header = self._header(count, flags)
+            headers = [Header(*_HEADER.unpack(one)) for one in ring.gather(_HEADER.pack(*header))]
+            return self._follow(ring, headers, vector, count)
+        except Broken as error:
+            if self._meeting.rank is not None:
+                log(f"a round has ended early: {error}")
+            self._meeting.dissolve()
+            return False
+        except BaseException:
+            # The others do not wait for what this worker does not do.
+            self._meeting.dissolve()
+            raise
+
+    def _header(self, count: int, flags: int) -> Header:
+        floats = self.model.floats if self.model is not None else 0
+        if not self._has_model:
+            return Header(flags, 0, 0, floats, 0)
+        return Header(flags | _HAS_MODEL, self._life, self.version, floats, count)
+
+    def _follow(
+        self, ring: Ring, headers: List[Header], vector: Optional[np.ndarray], count: int
+    ) -> bool:
+        having = [rank for rank, one in enumerate(headers) if one.flags & _HAS_MODEL]
+        if not having:
+            able = [rank for rank, one in enumerate(headers) if one.floats]
+            if not able:
+                time.sleep(_IDLE_S)
+                return False
+            if ring.rank == able[0]:
+                self._start_life()
+            return self._hand_on(ring, able[0], vector)
+        source = max(having, key=lambda rank: (headers[rank].life, headers[rank].version, -rank))
+        newest = headers[source]
+        marks = {(one.flags & _HAS_MODEL, one.life, one.version) for one in headers}
+        if len(marks) > 1:
+            return self._hand_on(ring, source, vector)
+        if any(one.floats != newest.floats for one in headers):
+            raise ValueError("the workers have models of different sizes")
+        self._confirm()
+        if any(one.flags & _LEAVES for one in headers):
+            if not all(one.flags & _LEAVES for one in headers):
+                self._meeting.await_next(ring)
+            return False
+        self._is_ended = all(one.flags & _DONE for one in headers)
+        total = sum(one.batches for one in headers)
+        if total == 0:
+            time.sleep(_IDLE_S)
+            return False
+        return self._reduce(ring, vector, count, total)
+
+    def _start_life(self) -> None:
+        """No worker has the model: it begins, and the master gives all records out again that were
+        in one that is lost."""
+        self._instance = random.SystemRandom().getrandbits(63)
+        request = pb.AttendRequest(index=0, instance=self._instance)
+        orders = self._loop.master.call("Attend", request, interrupted=self._loop.is_leaving)
+        self._life, self._has_model = int(orders.model_generation), True
+
+    def _hand_on(self, ring: Ring, source: int, vector: Optional[np.ndarray]) -> bool:
+        """Gives the model of one worker to all."""
+        assert self.model is not None, "a header without one has no floats"
+        is_source = ring.rank == source
+        description, arrays = self.model.pack() if is_source else (b"", [])
+        numbers = np.array(
+            [self._life, self._instance, self.version, self.batches], np.uint64
+        )
+        before = (self._life, self.version)
+        ring.hand_on(source, numbers)
+        description = ring.hand_on_message(source, description)
+        for one in arrays:
+            ring.hand_on(source, one.reshape(-1))
+        if is_source:
+            return False
+        self.model.unpack(description, lambda flat: ring.hand_on(source, flat))
+        self._life, self._instance, self.version, self.batches = map(int, numbers)
+        log(f"world {ring.generation}: version {self.version} of the model from rank {source}")
+        is_of_life, self._has_model = self._has_model and before[0] == self._life, True
+        flight, self._in_flight = self._in_flight, None
+        if flight is not None and is_of_life and flight[1] == before[1] < self.version:
+            self._note(flight[0])
+            return True
+        if before[0] and not is_of_life:
+            raise LoopError("the other workers have begun again without this one: it ends")
+        if vector is not None:
+            raise Again()
+        return False
+
+    def _reduce(
+        self, ring: Ring, vector: Optional[np.ndarray], count: int, total: int
+    ) -> bool:
+        assert self.model is not None, "all have it"
+        sums = np.zeros(self.model.floats, np.float32) if vector is None else vector.copy()
+        self._in_flight = (count, self.version) if count else None
+        ring.reduce(sums)
+        sums /= np.float32(total)
+        self.model.update(sums)
+        self._in_flight = None
+        self.version += 1
+        self.batches += total
+        self._note(count)
+        return count > 0
+
+    def _note(self, count: int) -> None:
+        """Minibatches of this worker are in its model."""
+        self._unsafe += count
+        self._waiting = 0
+
+    def _confirm(self) -> None:
+        """All workers have what this one has trained."""
+        count, self._unsafe = self._unsafe, 0
+        if count:
+            self._service.confirm(count)
+
+    # While there are no records, and at the end.
+
+    def _idle(self) -> None:
+        with self._lock:
+            if self.model is None:
+                return
+            # Records that wait for others are not given to other workers.
+            self._round(self._sum if self._waiting else None, self._waiting)
+
+    def _finish(self) -> None:
+        """All records are trained: waits until all workers know of it."""
+        with self._lock:
+            while self._has_model and self._loop.members.failure is None:
+                if not self._meeting.is_in_world:
+                    return
+                self._round(None, 0, _DONE)
+                if self._is_ended and self._has_told():
+                    return
+
+    def _has_told(self) -> bool:
+        """The first worker reports the end to the master, then all leave. If it dies meanwhile,
+        another does."""
+        ring = self._meeting.present
+        if self._meeting.rank == 0:
+            self._attend_end()
+        try:
+            if ring is None or self._meeting.ring() is not ring:
+                return False
+            ring.gather(_HEADER.pack(*self._header(0, _DONE)))
+        except Broken:
+            self._meeting.dissolve()
+            return False
+        return True
+
+    def _attend_end(self) -> None:
+        request = pb.AttendRequest(
+            index=0,
+            instance=self._instance,
+            model_generation=self._life,
+            model_version=self.version,
+            done=True,
+        )
+        try:
+            self._loop.master.call("Attend", request, interrupted=self._loop.is_leaving)
+        except (CallError, Interrupted) as error:
+            log(f"the master ends without this worker: {error}")
+
+    def _leave(self) -> None:
+        """Before this worker leaves: what it has trained is in the models of others."""
+        is_over = self._loop.has_until()
+        with self._lock:
+            while self._unsafe and self._meeting.is_in_world and not is_over():
+                if self._meeting.is_ended or self._loop.members.failure is not None:
+                    break
+                self._round(None, 0, _LEAVES)
+            self._meeting.stop()
