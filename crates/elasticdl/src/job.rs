@@ -408,7 +408,11 @@ fn master_flags(
             "it says which model, as in mnist.custom_model",
         ));
     }
-    if form == Form::Train && values.some("training_data").is_none() {
+    // A loop of its own (`--job_command`) knows its data itself.
+    if form == Form::Train
+        && values.some("training_data").is_none()
+        && !values.is_given("job_command")
+    {
         return Err(JobError::Missing("training_data", "it says what the model is trained with"));
     }
     let mut told = Vec::new();
@@ -495,6 +499,14 @@ mod tests {
             let found = (job.priority.as_deref(), job.spare_priority, job.workers_min);
             assert_eq!(found, (Some(class), spare, least), "{typed}");
         }
+    }
+
+    #[test]
+    fn a_loop_of_its_own_needs_no_data_and_may_add_up_its_gradients() {
+        let line = "train --job_name=j --distribution_strategy=AllreduceStrategy --num_workers=2 \
+                    --need_elasticdl_job_service=true --job_command=true";
+        let job = job(line).expect("job");
+        assert_eq!((job.command.as_deref(), job.servers), (Some("true"), None));
     }
 
     #[test]

@@ -28,7 +28,6 @@ pub(super) fn strategy(form: Form, values: &Values) -> Result<(), JobError> {
     let none_is_old = "with AllreduceStrategy no gradient is old; leave it out";
     let silent = "with AllreduceStrategy all workers wait for the slowest one, so all would be replaced; \
                   leave it out";
-    let own = "with AllreduceStrategy workers run the loop of ElasticDL; leave it out";
     let refused = [
         ("distribution_strategy", is_local, "use ParameterServerStrategy with --num_workers=1"),
         ("num_ps_pods", is_reduced && values.count("num_ps_pods") > 0, servers),
@@ -56,7 +55,6 @@ pub(super) fn strategy(form: Form, values: &Values) -> Result<(), JobError> {
             "with AllreduceStrategy workers make the checkpoints; add --checkpoint_dir, a folder that \
              all of them can write",
         ),
-        ("job_command", is_reduced && values.some("job_command").is_some(), own),
         ("relaunch_timeout_worker", is_reduced && values.is_on("relaunch_timeout_worker"), silent),
     ];
     match refused.into_iter().find(|(_, is_refused, _)| *is_refused) {
