@@ -121,6 +121,9 @@ pub struct WorkloadName {
     pub id: Option<String>,
     /// Its name.
     pub name: String,
+    /// Name of the revision, of an inference; `name` is that of the inference then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
     /// The name of its project.
     pub project_name: String,
 }
@@ -197,7 +200,7 @@ pub struct NotCounted {
     pub left_out: u64,
 }
 
-/// The pods of a set that are due.
+/// Pods of a set to be placed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PodsPlaced {
@@ -274,8 +277,8 @@ pub struct Instances {
 #[serde(rename_all = "camelCase")]
 pub struct NodesFailing {
     /// Name of the obstacle: `cordoned`, `selector`, `affinity`, `node_pool`, `taint`,
-    /// `pod_affinity`, `pod_anti_affinity`, `repelled`, `gpus`, `mig_instances`, `gpu_memory`, `cpu`,
-    /// `memory`, `in_service`, `free_gpus`, `free_mig_instances`, `free_share`, `free_cpu`,
+    /// `pod_affinity`, `pod_anti_affinity`, `repelled`, `gpus`, `mig_instances`, `gpu_memory`,
+    /// `cpu`, `memory`, `in_service`, `free_gpus`, `free_mig_instances`, `free_share`, `free_cpu`,
     /// `free_memory`, `pods`, `other`.
     pub obstacle: String,
     /// Number of nodes.

@@ -67,8 +67,8 @@ pub struct SessionPrincipal {
     pub id: Option<String>,
     /// Its name.
     pub name: String,
-    /// Time at which the account was created; left out for those who come with the installation.
-    /// Objects that are older and have its name were made by an earlier account.
+    /// Creation of the account; omitted for the built-in administrators. Older objects with its
+    /// name belong to an earlier account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
 }

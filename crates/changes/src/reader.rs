@@ -20,7 +20,7 @@ use auth::Resource;
 use control::Tail;
 use control::feed;
 use control::feed::{Changes, Entry, Key, Position};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
 use view::{Event, PENDING, Scope, View};
 
@@ -32,6 +32,8 @@ use crate::{Context, wire};
 
 /// Interval in which a silent stream sends its position.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Pause before a log that could not be read is read again.
+const READ_AGAIN: Duration = Duration::from_secs(1);
 /// Changes that are read at once.
 const CHANGES_MAX: usize = 256;
 /// Bytes that are sent at once. A connection that is not read from holds up to 16 times as many.
@@ -113,13 +115,17 @@ impl Subscription {
             && self.workload.is_none_or(of_workload)
     }
 
-    /// True if an event is part of it, as far as rights do not matter. A reason is sent once for all
-    /// that wait for it, and not again in an event of each.
-    fn has_event(&self, event: &Event) -> bool {
-        let of_project = |id: &u64| self.projects.contains(id);
-        event.kind != PENDING
-            && (self.projects.is_empty() || event.project_id.as_ref().is_some_and(of_project))
-            && (self.workload.is_none() || event.workload_id == self.workload)
+    /// Events that are part of it, as far as rights do not matter, from now on; `None` without
+    /// events. A reason is sent once for all that wait for it, and not again in an event of each.
+    fn events(&self, context: &Context) -> Option<Tail> {
+        let (projects, workload) = (self.projects.clone(), self.workload);
+        let has = move |event: &Event| {
+            let of_project = |id: &u64| projects.contains(id);
+            event.kind != PENDING
+                && (projects.is_empty() || event.project_id.as_ref().is_some_and(of_project))
+                && (workload.is_none() || event.workload_id == workload)
+        };
+        self.has_kind(ChangeKind::Event).then(|| Tail::new(context.control.clone(), None, has))
     }
 
     fn has_kind(&self, kind: ChangeKind) -> bool {
@@ -173,8 +179,7 @@ impl Reader {
     ) -> Result<Self, ApiError> {
         let visibility = Visibility::of(&caller);
         wanted.check(&context, &caller, &visibility)?;
-        let events = wanted.has_kind(ChangeKind::Event);
-        let events = events.then(|| Tail::new(context.control.clone(), None));
+        let events = wanted.events(&context);
         let changes = context.control.changes().await;
         let Position { epoch, version } = changes.position();
         let _counted = (context.count)();
@@ -342,13 +347,13 @@ impl Reader {
         self.server = Some(now);
     }
 
-    /// Sends the events that are ready. In a list they wait for its end: their objects come first.
+    /// Sends the events that are ready. While a list is sent they wait for its end.
     fn send_events(&mut self, text: &mut String) {
         let Some(tail) = self.events.as_mut().filter(|_| self.listing.is_none()) else { return };
         while text.len() < BYTES_MAX
             && let Some(event) = tail.take()
         {
-            if !self.wanted.has_event(&event) || !self.caller.sees_event(&event) {
+            if !self.caller.sees_event(&event) {
                 continue;
             }
             let projects = &self.caller.view.projects;
@@ -393,11 +398,18 @@ impl Reader {
     }
 }
 
-/// Waits for an event; for ever if none are wanted.
+/// Waits for the next event; false if there will be none. Never returns without a subscription.
 async fn next_event(events: &mut Option<Tail>) -> bool {
-    match events {
-        Some(tail) => tail.wait().await,
-        None => pending().await,
+    let Some(tail) = events else { return pending().await };
+    loop {
+        match tail.wait().await {
+            Ok(more) => return more,
+            // The other objects are sent meanwhile.
+            Err(error) => {
+                tracing::warn!(%error, "events are held back until the log can be read");
+                sleep(READ_AGAIN).await;
+            }
+        }
     }
 }
 

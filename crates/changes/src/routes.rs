@@ -37,7 +37,7 @@ where
     S: Clone + Send + Sync + 'static,
     ChangesState: FromRef<S>,
 {
-    let about = "Objects as they change, each whole; resumable";
+    let about = "Objects as they change, each whole; resumable. Events from now on";
     // The route needs no role: each object is checked by itself.
     let route = get("/elastane/v1/changes", "stream_changes", about, stream_changes);
     let route = route.part::<ChangeFrame>().part::<WorkloadGridRow>();

@@ -1,5 +1,5 @@
-//! Values of a diagnosis on the wire. Owns: that each value of a sentence is beside it. Does not know
-//! about: the sentences, and who may follow an advice.
+//! Values of a diagnosis on the wire. Owns: that the values of a sentence are beside it. Does not
+//! know about: the sentences, and who may follow an advice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,8 @@ impl Ids {
         let key = key(of);
         let id = self.0.get(&key).map(ToString::to_string);
         let (project_name, name) = key;
-        WorkloadName { id, name, project_name }
+        let revision = of.revision_of.as_ref().map(|_| of.name.clone());
+        WorkloadName { id, name, revision, project_name }
     }
 }
 
@@ -147,7 +148,7 @@ fn failing(of: &found::Failing) -> NodesFailing {
     }
 }
 
-/// The pods of a set that are due; `None` for a single pod.
+/// Pods of a set to be placed; `None` for a single pod.
 pub(crate) fn pods_placed(part: &found::Part) -> Option<PodsPlaced> {
     let found::Part { set, pods, placeable, .. } = part;
     let (pods, placeable) = (*pods, *placeable);

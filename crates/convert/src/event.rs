@@ -6,7 +6,7 @@ use api_types::{
     PhaseUpdate,
 };
 use units::Instant;
-use view::{Event, Object};
+use view::{Event, Object, PENDING};
 
 use super::{Context, namespace};
 
@@ -100,7 +100,7 @@ pub fn asset_history(object: &Object, updates: u64, context: &Context) -> Vec<Hi
 fn phase_of(event: &Event) -> Option<&'static str> {
     let phase = match event.kind.as_str() {
         "Submitted" => "Creating",
-        "Pending" => "Pending",
+        PENDING => "Pending",
         "Scheduled" => "Initializing",
         "Started" => "Running",
         "Suspended" => "Stopping",

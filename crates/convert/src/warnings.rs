@@ -45,11 +45,12 @@ fn unknown_nodes(of: &WorkloadView, view: &View) -> Option<String> {
 
 /// Text about labels by which it stays away from nodes and that no node has.
 fn unknown_labels(of: &WorkloadView, view: &View) -> Option<String> {
-    let there: BTreeSet<&String> = view.nodes.iter().flat_map(|node| node.labels.keys()).collect();
+    let is_there = |key: &String| view.nodes.iter().any(|node| node.labels.contains_key(key));
     let terms = of.spec.sets().flat_map(|set| &set.pod.place.affinity).flatten();
     let excludes = |of: &&Requirement| matches!(of.operator, Operator::NotIn(_));
     let excluding = terms.filter(excludes).map(|requirement| &requirement.key);
-    let unknown = excluding.filter(|key| !there.contains(key));
+    // Each node has the label of its name.
+    let unknown = excluding.filter(|key| **key != model::HOST_LABEL && !is_there(key));
     let unknown: BTreeSet<_> = unknown.map(|key| units::shown(key)).collect();
     let unknown: Vec<_> = unknown.into_iter().take(NAMED_MAX).collect();
     (!unknown.is_empty()).then(|| {

@@ -417,6 +417,7 @@ pub(super) fn eviction(of: &EvictionView) -> Eviction {
     let named = |one: &Beneficiary| WorkloadName {
         id: Some(one.id.to_string()),
         name: one.name.to_string(),
+        revision: None,
         project_name: one.project.to_string(),
     };
     Eviction {

@@ -158,6 +158,8 @@ pub enum Mismatch {
     Affinity,
     /// A taint is not tolerated.
     Taint,
+    /// It is cordoned, by a taint that is not tolerated, and has no other such taint.
+    Cordoned,
     /// It is in none of the node pools.
     Pool,
 }
@@ -237,8 +239,12 @@ impl Constraints {
             return Err(Mismatch::Affinity);
         }
         let keeps_away = |taint: &&Taint| taint.effect != Effect::PreferNoSchedule;
-        let hard = taints.iter().filter(keeps_away).any(|taint| !self.tolerates(taint));
-        if hard { Err(Mismatch::Taint) } else { Ok(()) }
+        let mut hard = taints.iter().filter(keeps_away).filter(|taint| !self.tolerates(taint));
+        match (hard.next(), hard.next()) {
+            (None, _) => Ok(()),
+            (Some(taint), None) if taint.key == CORDONED => Err(Mismatch::Cordoned),
+            _ => Err(Mismatch::Taint),
+        }
     }
 
     /// The label that a node with these labels and taints lacks, as key and value, if it meets all

@@ -45,7 +45,7 @@ describe("rights", () => {
     expect(may(ann, "trainings", "create", IN_A)).toBe(true);
   });
 
-  test("what an earlier account of the same name made is not one's own", () => {
+  test("objects of an earlier account of the same name are not the caller's own", () => {
     const ann = caller({ scopeType: "project", scopeId: "7", ownOnly: true });
     ann.principal.since = "2026-11-28T09:00:00.000Z";
     const mine = { ...IN_A, madeBy: "ann" };

@@ -16,7 +16,7 @@ export interface SessionInfo {
     kind: "local" | "admin" | "user" | "service-account";
     id?: string;
     name: string;
-    /** Time at which the account was created: what is older was made by another of this name. */
+    /** Creation of the account: older objects belong to an earlier account of this name. */
     since?: string;
   };
   mustChangePassword: boolean;
@@ -31,7 +31,7 @@ type Caller = SessionInfo | null | undefined;
 
 export type Action = "create" | "read" | "update" | "delete";
 
-/** Where an object is, and who made it when; the whole cluster without ids. */
+/** Scope, creator and creation time of an object; the whole cluster without ids. */
 export interface Place {
   departmentId?: string | undefined;
   projectId?: string | undefined;

@@ -1,5 +1,6 @@
 // Events of a workload, newest first.
-import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
 
 import { get } from "../api/http";
 import type { Event2, EventsPage } from "../api/types";
@@ -12,12 +13,19 @@ import type { WorkloadRow } from "../live/rows";
 
 const CODE = /^[A-Z]\d{3}$/u;
 
-/** The events of a workload, also of a deleted one, asked again when the moment is another. */
+/** Events of a workload, also of a deleted one; requested again when the moment changes. */
 export function useEvents(id: string, ...moment: unknown[]): UseQueryResult<EventsPage> {
+  const client = useQueryClient();
+  const text = JSON.stringify(moment);
+  const before = useRef(text);
+  useEffect(() => {
+    if (before.current === text) return;
+    before.current = text;
+    void client.invalidateQueries({ queryKey: ["events", id] });
+  }, [client, id, text]);
   return useQuery({
-    queryKey: ["events", id, ...moment],
+    queryKey: ["events", id],
     queryFn: () => get<EventsPage>(`/api/v1/workloads/${id}/events?limit=200&sortOrder=desc`),
-    placeholderData: keepPreviousData,
   });
 }
 

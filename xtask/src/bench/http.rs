@@ -89,6 +89,11 @@ impl Connection {
     /// Reads the next line of a stream, with its end.
     pub(crate) fn read_line_into(&mut self, line: &mut Vec<u8>) -> Result<()> {
         line.clear();
+        self.read_on_into(line)
+    }
+
+    /// Reads the rest of a line of which a part has been read.
+    pub(crate) fn read_on_into(&mut self, line: &mut Vec<u8>) -> Result<()> {
         if self.stream.read_until(b'\n', line)? == 0 {
             bail!("the server closed the connection");
         }

@@ -34,8 +34,9 @@ pub(super) fn run(elastane: &Path) -> Result<()> {
     let mut reader = server.connection()?;
     reader.watch(ALL)?;
     line("that list with pods and all else", mega(bytes_of_list(&mut reader)?), "MB", None)?;
+    let since = Instant::now();
     let bytes = changing(&mut server, &mut reader)?;
-    let kilobytes_s = mega(bytes) * 1000.0 / Duration::from_secs(SECONDS).as_secs_f64();
+    let kilobytes_s = mega(bytes) * 1000.0 / since.elapsed().as_secs_f64();
     line("a reason of 10,000 each second", kilobytes_s, "kB/s", Some(50.0))
 }
 
@@ -63,13 +64,13 @@ fn changing(server: &mut Server, reader: &mut Connection) -> Result<usize> {
     let node = named("nodeName").and_then(Value::as_str).context("no free GPU")?;
     let index = named("index").and_then(Value::as_u64).context("a GPU without a number")?;
     let path = format!("/elastane/v1/nodes/{node}/gpus/{index}/simulated-failure");
-    let (mut bytes, mut reasons) = (0, 0);
+    let (mut bytes, mut reasons, mut text) = (0, 0, Vec::new());
     for second in 0..SECONDS {
         let since = Instant::now();
         let verb = if second % 2 == 0 { "PUT" } else { "DELETE" };
         server.ask(verb, &path, Some(&json!({})))?;
         sleep(Duration::from_secs(1).saturating_sub(since.elapsed()));
-        let (got, of_reasons) = available(reader)?;
+        let (got, of_reasons) = available(reader, &mut text)?;
         bytes += got;
         reasons += of_reasons;
     }
@@ -79,16 +80,17 @@ fn changing(server: &mut Server, reader: &mut Connection) -> Result<usize> {
     Ok(bytes)
 }
 
-/// Bytes and reasons that came meanwhile.
-fn available(reader: &mut Connection) -> Result<(usize, u64)> {
+/// Bytes and reasons read since the last call. `text` keeps the begun line.
+fn available(reader: &mut Connection, text: &mut Vec<u8>) -> Result<(usize, u64)> {
     reader.set_timeout(Duration::from_millis(50))?;
-    let (mut bytes, mut reasons, mut text) = (0, 0, Vec::new());
+    let (mut bytes, mut reasons) = (0, 0);
     loop {
-        match reader.read_line_into(&mut text) {
+        match reader.read_on_into(text) {
             Ok(()) => {
                 bytes += text.len();
                 let has = |word: &[u8]| text.windows(word.len()).any(|part| part == word);
                 reasons += u64::from(has(br#""kind":"reason""#));
+                text.clear();
             }
             Err(error) => match error.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
                 Some(ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Ok((bytes, reasons)),

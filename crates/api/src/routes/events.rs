@@ -36,7 +36,7 @@ pub(super) async fn stream(
     Extension(caller): Extension<Caller>,
     After(asked): After,
 ) -> Result<Sse<impl Stream<Item = Result<Frame, Infallible>>>, ApiError> {
-    let tail = Tail::new(state.control.clone(), asked);
+    let tail = Tail::new(state.control.clone(), asked, |_| true);
     let shutdown = state.shutdown.clone();
     let revoked = until_revoked(state.iam.clone(), caller.clone());
     let _watcher = state.telemetry.watcher();
@@ -102,10 +102,15 @@ impl Reader {
     async fn next_seen(&mut self) -> Option<Frame> {
         loop {
             let Some(event) = self.tail.take() else {
-                if self.tail.wait().await {
-                    continue;
+                match self.tail.wait().await {
+                    Ok(true) => continue,
+                    Ok(false) => return None,
+                    Err(error) => {
+                        // The client reconnects with the number of the last event that it has.
+                        tracing::error!(%error, "event stream ended: the log cannot be read");
+                        return None;
+                    }
                 }
-                return None;
             };
             // A token that was revoked meanwhile, or a role that was taken, ends here.
             self.caller = self.state.iam.again(&self.caller)?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use engine::{Error, FEED_CHANGES_MAX, PodFeed};
 use expect_test::expect;
-use model::{CORDONED, Effect, Taint};
+use model::{CORDONED, Effect, Taint, Toleration};
 use orchestrator::OrgChange;
 use spec::{
     AdoptedPhase, AdoptedPod, FeedChange, FeedListing, FeedOutcome, Hold, NodeSpec, Place,
@@ -373,15 +373,27 @@ async fn advice_names_kubectl_for_nodes_and_the_owner_of_pods() {
     node.name = "node-2".to_owned();
     node.taints = vec![taint("own", "me")];
     feed.put_node(node.clone());
-    (node.name, node.taints) = ("node-3".to_owned(), vec![taint(CORDONED, "")]);
+    // Pods with GPUs tolerate the taint of nodes with GPUs.
+    let gpus = taint("nvidia.com/gpu", "present");
+    (node.name, node.taints) = ("node-3".to_owned(), vec![taint(CORDONED, ""), gpus]);
     feed.put_node(node.clone());
-    // The cluster removes this taint when the node is ready, and sets it again if it is not.
-    (node.name, node.taints) =
-        ("node-4".to_owned(), vec![taint("node.kubernetes.io/not-ready", "")]);
-    feed.put_node(node);
-    feed.put(pod("team-a", "a1"));
+    // The cluster or its autoscaler sets these again.
+    for (name, key) in [
+        ("node-4", "node.kubernetes.io/not-ready"),
+        ("node-5", "ToBeDeletedByClusterAutoscaler"),
+        ("node-6", "karpenter.sh/disrupted"),
+    ] {
+        (node.name, node.taints) = (name.to_owned(), vec![taint(key, "")]);
+        feed.put_node(node.clone());
+    }
+    let tolerates = |name: &str| {
+        let key = Some("nvidia.com/gpu".to_owned());
+        let tolerations = vec![Toleration { key, value: None, effect: None }];
+        AdoptedPod { place: Place { tolerations, ..Place::default() }, ..pod("team-a", name) }
+    };
+    feed.put(tolerates("a1"));
     world.phase("team-a.a1", Phase::Running).await;
-    feed.put(pod("team-a", "a2"));
+    feed.put(tolerates("a2"));
     world.waits_for("team-a.a2", "P102").await;
     let said = async || {
         let found = world.handle.diagnose(world.id("team-a.a2")).await.unwrap();
@@ -410,7 +422,7 @@ async fn advice_names_kubectl_for_nodes_and_the_owner_of_pods() {
           add a node like node-1
           that team-a/team-a.a1 ends; ask the owner of Job team-a/train in Kubernetes"#]].assert_eq(&said().await);
     feed.with(|c| c.changes.push_back(FeedChange::NodeGone("node-2".to_owned())));
-    world.until("its end", |view| view.nodes.len() == 3).await;
+    world.until("its end", |view| view.nodes.len() == 5).await;
     let next = said().await;
     assert!(next.contains("kubectl uncordon node-3"), "{next}");
 }

@@ -39,6 +39,7 @@ mod retention;
 mod samples;
 mod secrets;
 mod set_aside;
+mod tail;
 mod told;
 mod topologies;
 mod update;

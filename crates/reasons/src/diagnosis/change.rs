@@ -12,8 +12,16 @@ use crate::{WorkloadRef, number, of};
 /// Domains of labels that describe the hardware or the system of a node, and are not set by hand.
 const FACTS: [&str; 2] = ["kubernetes.io/", "nvidia.com/"];
 
-/// Domains of taints by which a cluster tells the state of a node.
-const STATES: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"];
+/// Beginnings of the keys of taints by which a cluster, its autoscaler or its network tells the
+/// state of a node.
+const STATES: [&str; 6] = [
+    "node.kubernetes.io/",
+    "node.cloudprovider.kubernetes.io/",
+    "ToBeDeletedByClusterAutoscaler",
+    "DeletionCandidateOfClusterAutoscaler",
+    "karpenter.sh/",
+    "node.cilium.io/",
+];
 
 /// A change to the workload, to others or to the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,18 +165,21 @@ impl Change {
         nodes.into_iter().map(|(_, label)| label).collect()
     }
 
-    /// Tolerations of the taints that keep a workload away, and the removal of each that is the only
-    /// one of its node. The cluster sets those of the state of a node again, so they are left out; a
-    /// cordon is removed as such.
+    /// Tolerations of the taints that keep a workload away, and the removal of each that is the
+    /// only one of its node. The cluster sets those of the state of a node again, so they are left
+    /// out; a cordon is removed as such.
     #[must_use]
     pub fn of_taints(cluster: &Cluster, constraints: &[Constraints]) -> [Vec<Self>; 2] {
         let tainted = cluster.nodes().iter().filter(|(_, node)| {
             let check = |of: &Constraints| of.check(&node.labels, &node.taints);
-            constraints.iter().any(|of| check(of) == Err(Mismatch::Taint))
+            let is_by_taints = |of| matches!(check(of), Err(Mismatch::Taint | Mismatch::Cordoned));
+            constraints.iter().any(is_by_taints)
         });
         let hard = |node: &Node| -> Vec<Taint> {
             let taints = node.taints.iter();
-            taints.filter(|taint| taint.effect != Effect::PreferNoSchedule).cloned().collect()
+            let taints = taints.filter(|taint| taint.effect != Effect::PreferNoSchedule);
+            let is_tolerated = |taint: &&Taint| constraints.iter().all(|of| of.tolerates(taint));
+            taints.filter(|taint| !is_tolerated(taint)).cloned().collect()
         };
         let on_nodes: Vec<_> = tainted.map(|(_, node)| (node.name.clone(), hard(node))).collect();
         let is_state = |taint: &Taint| STATES.iter().any(|domain| taint.key.starts_with(domain));

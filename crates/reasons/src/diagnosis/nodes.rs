@@ -1,7 +1,7 @@
 //! Nodes on which a pod does not fit. Owns: the counts of each class of nodes, and the sentence of
 //! it. Does not know about: how the nodes are examined.
 
-use model::{CORDONED, MigProfile, Taint};
+use model::{MigProfile, Taint};
 use units::{Resources, format_bytes, format_millis};
 
 use super::change::key_and_value;
@@ -178,9 +178,6 @@ impl Failing {
             }
             Obstacle::Pool => {
                 return format!("{count}{} in another node pool", verb("is", "are"));
-            }
-            Obstacle::Taint if matches!(taints, [taint] if taint.key == CORDONED) => {
-                return format!("{count}{} cordoned", verb("is", "are"));
             }
             Obstacle::Taint => {
                 return format!("{count}{} {}", verb("has", "have"), repelled(taints));

@@ -414,6 +414,7 @@ pub(crate) fn ruled_out_by(
     for (at, node) in cluster.nodes().iter() {
         match constraints.check(&node.labels, &node.taints) {
             _ if !node.schedulable => cordoned += 1,
+            Err(Mismatch::Cordoned) => cordoned += 1,
             Ok(()) if bound(at) => {}
             Ok(()) => pool += 1,
             Err(Mismatch::Selector) => selector += 1,

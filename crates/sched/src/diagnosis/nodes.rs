@@ -182,6 +182,7 @@ fn obstacle(cluster: &Cluster, ask: PodRequirements, id: NodeId) -> Option<(Obst
         Err(Mismatch::Affinity) => return Some((Obstacle::Affinity, 0, 0)),
         Err(Mismatch::Pool) => return Some((Obstacle::Pool, 0, 0)),
         Err(Mismatch::Taint) => return Some((Obstacle::Taint, 0, 0)),
+        Err(Mismatch::Cordoned) => return Some((Obstacle::Cordoned, 0, 0)),
         Ok(()) => {}
     }
     let alone = |obstacle| Some((obstacle, 0, 0));

@@ -1,5 +1,5 @@
-//! Checks that the sentences of a diagnosis say nothing that no value beside them says: each number,
-//! and each name with a digit, of a sentence is one of the values of the same line.
+//! Checks that the sentences about nodes, holders, advice and turns have their values beside them:
+//! each number, and each name with a digit, of a sentence is a value of the same line.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,13 @@ use units::{Instant, format_bytes, format_millis};
 /// Fields of values that are sentences and commands themselves.
 const SENTENCES: [&str; 3] = ["message", "commands", "ask"];
 
-/// The words of sentences that no value beside them says, each with its sentence.
+/// Fields whose numbers count something.
+const COUNTS: [&str; 9] =
+    ["count", "disturbs", "gpus", "kinds", "nodes", "placeable", "pods", "priority", "room"];
+/// Fields whose unit is that of the obstacle.
+const EITHER: [&str; 2] = ["needed", "most"];
+
+/// The words of sentences without a value, each with its sentence.
 pub(super) fn unsaid(found: &found::Diagnosis, said: &Diagnosis, now: Instant) -> Vec<String> {
     let mut beside: Vec<(&str, Value)> = Vec::new();
     let (mut nodes, mut classes) = (said.nodes.iter(), said.node_classes.iter());
@@ -33,7 +39,7 @@ pub(super) fn unsaid(found: &found::Diagnosis, said: &Diagnosis, now: Instant) -
     beside.extend(said.advice.iter().map(|advice| (&*advice.message, value(advice))));
     beside.extend(said.ahead.iter().map(|ahead| (&*ahead.message, value(ahead))));
     let unsaid = |(sentence, values): (&str, Value)| {
-        let said = words(&values, now);
+        let said = words("count", &values, now);
         let missing: Vec<_> = told(sentence).filter(|word| !said.contains(*word)).collect();
         (!missing.is_empty()).then(|| format!("{missing:?} of `{sentence}` beside {values}"))
     };
@@ -69,12 +75,19 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Every form in which a sentence may show a value.
-fn words(of: &Value, now: Instant) -> BTreeSet<String> {
+fn words(name: &str, of: &Value, now: Instant) -> BTreeSet<String> {
     match of {
         Value::Null | Value::Bool(_) => BTreeSet::new(),
         Value::Number(number) => {
             let amount = number.as_u64().unwrap_or_default();
-            let forms = [number.to_string(), format_millis(amount), format_bytes(amount)];
+            // An amount of GPUs or cores is no count, and a count is no amount.
+            let forms = match COUNTS.contains(&name) {
+                true => vec![number.to_string()],
+                false if EITHER.contains(&name) => {
+                    vec![number.to_string(), format_millis(amount), format_bytes(amount)]
+                }
+                false => vec![format_millis(amount), format_bytes(amount)],
+            };
             forms.iter().flat_map(|form| split(form)).map(str::to_owned).collect()
         }
         Value::String(text) => {
@@ -83,7 +96,7 @@ fn words(of: &Value, now: Instant) -> BTreeSet<String> {
             let texts = [Some(text.clone()), until].into_iter().flatten();
             texts.flat_map(|text| split(&text).map(str::to_owned).collect::<Vec<_>>()).collect()
         }
-        Value::Array(all) => all.iter().flat_map(|one| words(one, now)).collect(),
+        Value::Array(all) => all.iter().flat_map(|one| words(name, one, now)).collect(),
         Value::Object(fields) => {
             let values = fields.iter().filter(|(name, _)| !SENTENCES.contains(&name.as_str()));
             let named = values.flat_map(|(name, value)| {
@@ -92,9 +105,25 @@ fn words(of: &Value, now: Instant) -> BTreeSet<String> {
                 let pair = pair
                     .into_iter()
                     .flat_map(|pair| split(&pair).map(str::to_owned).collect::<Vec<_>>());
-                words(value, now).into_iter().chain(pair)
+                words(name, value, now).into_iter().chain(pair)
             });
             named.collect()
         }
+    }
+}
+
+#[test]
+fn a_word_without_its_value_is_found() {
+    let holds = "team-a/w1 holds 2 GPUs: same project, and not less important (priority 50)";
+    let values = json!({"workload": {"name": "w1"}, "held": 2000, "priority": 50});
+    let missing = |values: &Value| {
+        let said = words("count", values, Instant(0));
+        told(holds).filter(|word| !said.contains(*word)).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(missing(&values), Vec::<String>::new());
+    for (field, word) in [("workload", "w1"), ("held", "2"), ("priority", "50")] {
+        let mut less = values.clone();
+        less.as_object_mut().unwrap().remove(field);
+        assert_eq!(missing(&less), [word], "without {field}");
     }
 }

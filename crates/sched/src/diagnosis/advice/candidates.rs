@@ -169,7 +169,7 @@ impl WhatIf<'_> {
         if minds_pods {
             self.consider(&Change::WithoutPodAffinity);
         }
-        if failing(Obstacle::Taint) {
+        if failing(Obstacle::Taint) || failing(Obstacle::Cordoned) {
             let [tolerate, untaint] = Change::of_taints(self.cluster, &constraints);
             for change in tolerate.iter().take(CANDIDATES_MAX) {
                 self.consider(change);
