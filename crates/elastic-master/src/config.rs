@@ -181,7 +181,7 @@ impl JobConfig {
             (plan, self.evaluation_steps)
         });
         let (limits, world, silent_ms) = (self.limits, self.world, self.silent_ms);
-        Training { plan, limits, evaluation, world, silent_ms }
+        Training { plan, limits, evaluation, world, silent_ms, settles: false }
     }
 
     fn update_mode(&self) -> UpdateMode {

@@ -32,6 +32,11 @@ pub struct Training {
     /// Milliseconds without a report after which a worker with a task is given up; never less than
     /// three times the longest task of its kind. `None`: never.
     pub silent_ms: Option<u64>,
+    /// True if parameter servers have the model: the training tasks of a worker that is gone wait
+    /// for [`Input::Settled`]. `false` in documents of earlier versions, whose jobs have no such
+    /// input.
+    #[serde(default)]
+    pub settles: bool,
 }
 
 /// Error of the specification of a training.
@@ -56,8 +61,12 @@ pub enum Input<R> {
     Joined(WorkerId),
     /// A joined worker is ready to train together with others.
     Ready(WorkerId),
-    /// A worker is gone, whatever the cause; its unreported records are done again.
+    /// A worker is gone, whatever the cause; its unreported records are done again, where
+    /// parameter servers have the model after [`Input::Settled`].
     Left(WorkerId),
+    /// The parameter servers accept nothing more of a worker that is gone; so many records of each
+    /// of its tasks they have accepted. Repeating it changes nothing.
+    Settled(WorkerId, BTreeMap<TaskId, u64>),
     /// A worker wants a task, and waits for it.
     Asked(WorkerId),
     /// See [`Ledger::advance`].
@@ -217,6 +226,12 @@ impl<R: Clone> Job<R> {
     /// The tasks that a worker has, oldest first.
     pub fn held_by(&self, worker: WorkerId) -> impl Iterator<Item = &Task> {
         self.ledger.held_by(worker)
+    }
+
+    /// Workers that are gone and whose tasks wait for [`Input::Settled`].
+    #[must_use]
+    pub fn unsettled(&self) -> BTreeSet<WorkerId> {
+        self.ledger.unsettled()
     }
 
     /// The workers that are there; numbers rise, so the oldest is the first.

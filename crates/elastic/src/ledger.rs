@@ -3,6 +3,7 @@
 //! versions of them but as numbers, or how workers are reached.
 
 mod cut;
+mod orphans;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -163,6 +164,9 @@ pub struct Ledger {
     evaluations: VecDeque<Task>,
     held: BTreeMap<TaskId, Held>,
     held_by: BTreeMap<WorkerId, u32>,
+    /// Training tasks of workers that are gone, which are not given out yet.
+    #[serde(default)]
+    orphans: BTreeMap<TaskId, Held>,
     next_id: u64,
     /// True if the task that saves the model exists or existed.
     has_save: bool,
@@ -196,6 +200,7 @@ impl Ledger {
             evaluations: VecDeque::new(),
             held: BTreeMap::new(),
             held_by: BTreeMap::new(),
+            orphans: BTreeMap::new(),
             next_id: 1,
             has_save: false,
             longest_ms: BTreeMap::new(),

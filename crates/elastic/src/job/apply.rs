@@ -45,6 +45,7 @@ impl<R: Clone> Job<R> {
                 self.known(worker)?;
                 self.leave(worker, effects);
             }
+            Input::Settled(worker, positions) => self.ledger.settle(worker, &positions),
             Input::Asked(worker) => {
                 self.known(worker)?;
                 self.ledger.check_room(worker)?;
@@ -81,12 +82,7 @@ impl<R: Clone> Job<R> {
             Input::Held { version, positions } => {
                 self.unconfirmed = Some((version, self.ledger.cut(&positions)));
             }
-            Input::Checkpointed { version, oldest } => {
-                let cut = self.unconfirmed.take_if(|(of, _)| *of == version);
-                let (_, cut) = cut.ok_or_else(|| self.unknown(version))?;
-                self.cuts.insert(version, cut);
-                self.cuts.retain(|version, _| *version >= oldest);
-            }
+            Input::Checkpointed { version, oldest } => self.confirm(version, oldest)?,
             Input::Restored(version) => self.restore(version, effects)?,
             Input::Leaving(worker, deadline) => {
                 self.known(worker)?;
@@ -111,7 +107,10 @@ impl<R: Clone> Job<R> {
     fn leave(&mut self, worker: WorkerId, effects: &mut Vec<Effect<R>>) {
         self.workers.remove(&worker);
         self.asking.remove(&worker);
-        self.ledger.lose(worker);
+        match self.training.settles {
+            true => self.ledger.orphan(worker),
+            false => self.ledger.lose(worker),
+        }
         if let Some(rendezvous) = &mut self.rendezvous {
             rendezvous.leave(worker);
         }
@@ -173,6 +172,15 @@ impl<R: Clone> Job<R> {
         if let Ok(pieces @ 1..) = self.ledger.evaluate(version, plan) {
             self.evaluations.begin(version, pieces);
         }
+    }
+
+    /// Keeps the cut of a checkpoint that is complete.
+    fn confirm(&mut self, version: u64, oldest: u64) -> Result<(), Refused> {
+        let cut = self.unconfirmed.take_if(|(of, _)| *of == version);
+        let (_, cut) = cut.ok_or_else(|| self.unknown(version))?;
+        self.cuts.insert(version, cut);
+        self.cuts.retain(|version, _| *version >= oldest);
+        Ok(())
     }
 
     /// Goes back to a checkpoint: whatever is in the hands of a worker is dropped.

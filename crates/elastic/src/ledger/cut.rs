@@ -42,7 +42,8 @@ impl Ledger {
     pub fn cut(&self, positions: &BTreeMap<TaskId, u64>) -> Cut {
         let mut progress = self.progress;
         let trains = |task: &Task| task.kind == self.plan.kind && task.measures.is_none();
-        let rest = self.held.iter().filter(|(_, held)| trains(&held.task)).map(|(id, held)| {
+        let out = self.held.iter().chain(&self.orphans);
+        let rest = out.filter(|(_, held)| trains(&held.task)).map(|(id, held)| {
             let count = held.task.records.count();
             let reported = positions.get(id).copied().unwrap_or_default().min(count);
             let visited = reported.max(held.finished);
@@ -77,6 +78,7 @@ impl Ledger {
         self.has_save = has_save;
         self.held.clear();
         self.held_by.clear();
+        self.orphans.clear();
         // A version that is gone is not measured any more.
         self.evaluations.clear();
         self.returned.clear();

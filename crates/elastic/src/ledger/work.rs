@@ -201,7 +201,7 @@ impl Ledger {
         held.ok_or(LedgerError::NotHeld { worker, task })
     }
 
-    fn take(&mut self, worker: WorkerId, task: TaskId) -> Result<Held, LedgerError> {
+    pub(super) fn take(&mut self, worker: WorkerId, task: TaskId) -> Result<Held, LedgerError> {
         self.held_mut(worker, task)?;
         let held = self.held.remove(&task).ok_or(LedgerError::NotHeld { worker, task })?;
         if let Some(count) = self.held_by.get_mut(&worker) {
@@ -215,7 +215,7 @@ impl Ledger {
 
     /// Puts the rest of a task at the front, under a new number: reports about the old one come too
     /// late. A measurement restarts from its first record.
-    fn give_back(&mut self, held: Held) {
+    pub(super) fn give_back(&mut self, held: Held) {
         let Held { mut task, finished, .. } = held;
         if counts(task.kind) {
             task.records.range.start += finished;
@@ -252,7 +252,7 @@ impl Ledger {
     }
 
     fn save(&mut self) -> Option<Task> {
-        if !self.plan.saves || self.has_save || !self.held.is_empty() {
+        if !self.plan.saves || self.has_save || !self.none_is_out() {
             return None;
         }
         self.has_save = true;
@@ -273,11 +273,16 @@ impl Ledger {
 
     /// Ends the job if nothing is left and nothing can come back.
     pub(super) fn end(&mut self) {
-        let idle = self.held.is_empty() && self.returned.is_empty() && self.evaluations.is_empty();
+        let idle = self.none_is_out() && self.returned.is_empty() && self.evaluations.is_empty();
         let saved = self.has_save || !self.plan.saves;
         if idle && saved && !self.has_fresh() && self.outcome.is_none() {
             self.outcome = Some(Outcome::Finished);
         }
+    }
+
+    /// True if no task can come back.
+    fn none_is_out(&self) -> bool {
+        self.held.is_empty() && self.orphans.is_empty()
     }
 
     fn has_fresh(&self) -> bool {

@@ -19,6 +19,10 @@ enum Step {
     HandBack(u32),
     Fail(u32),
     Kill(u32),
+    /// Kills it where parameter servers know what it has trained.
+    Orphan(u32),
+    /// The parameter servers say what they know of all that were killed.
+    Settle,
     Checkpoint,
     /// The servers of the model die and come back with the last checkpoint.
     Restore,
@@ -38,6 +42,8 @@ fn steps(with_kills: bool) -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Restore),
         1 => Just(Step::Restart),
     ];
+    let known = prop_oneof![worker.clone().prop_map(Step::Orphan), Just(Step::Settle)];
+    let graceful = prop_oneof![8 => graceful, 1 => known];
     let kills = prop_oneof![worker.clone().prop_map(Step::Kill), worker.prop_map(Step::Fail)];
     let step =
         if with_kills { prop_oneof![8 => graceful, 1 => kills].boxed() } else { graceful.boxed() };
@@ -73,6 +79,8 @@ struct Job {
     saved: (Model, Cut),
     /// The tasks of each worker, and how many records of each it has trained and reported.
     hands: BTreeMap<u32, Vec<(Task, u64, u64)>>,
+    /// How far each task of a worker was that is gone, while the ledger does not know it.
+    gone: BTreeMap<u32, BTreeMap<TaskId, u64>>,
     /// Records that may be in the model twice, because who trained them was killed.
     twice: u64,
 }
@@ -82,8 +90,8 @@ impl Job {
         let limits = Limits { failures_max: u32::MAX, ..Limits::default() };
         let ledger = Ledger::new(plan.clone(), limits).expect("a plan");
         let saved = (Model::new(), ledger.cut(&BTreeMap::new()));
-        let (model, hands) = (Model::new(), BTreeMap::new());
-        Self { plan, ledger, model, saved, hands, twice: 0 }
+        let (model, hands, gone) = (Model::new(), BTreeMap::new(), BTreeMap::new());
+        Self { plan, ledger, model, saved, hands, gone, twice: 0 }
     }
 
     fn step(&mut self, step: Step) {
@@ -124,9 +132,22 @@ impl Job {
                 self.twice += hands.iter().map(|(_, trained, told)| trained - told).sum::<u64>();
                 self.ledger.lose(WorkerId(worker));
             }
+            Step::Orphan(worker) => {
+                let hands = self.hands.remove(&worker).unwrap_or_default();
+                let positions = hands.into_iter().map(|(task, trained, _)| (task.id, trained));
+                self.gone.entry(worker).or_default().extend(positions);
+                self.ledger.orphan(WorkerId(worker));
+            }
+            Step::Settle => {
+                for (worker, positions) in std::mem::take(&mut self.gone) {
+                    self.ledger.settle(WorkerId(worker), &positions);
+                }
+            }
             Step::Checkpoint => {
                 let hands = self.hands.values().flatten();
-                let positions = hands.map(|(task, trained, _)| (task.id, *trained)).collect();
+                let hands = hands.map(|(task, trained, _)| (task.id, *trained));
+                let positions = hands.chain(self.gone.values().flatten().map(|(&id, &n)| (id, n)));
+                let positions = positions.collect();
                 self.saved = (self.model.clone(), self.ledger.cut(&positions));
             }
             Step::Restore => self.restore(),
@@ -179,6 +200,7 @@ impl Job {
                 self.step(Step::Finish(worker));
             }
         }
+        self.step(Step::Settle);
         while self.ledger.outcome().is_none() {
             self.step(Step::Ask(0));
             self.step(Step::Finish(0));
@@ -201,7 +223,7 @@ impl Job {
 
 proptest! {
     #[test]
-    fn with_graceful_hand_back_every_record_of_every_pass_counts_once(
+    fn with_graceful_hand_back_or_known_pushes_every_record_of_every_pass_counts_once(
         (plan, steps) in (plans(), steps(false)),
     ) {
         let mut job = Job::new(plan);

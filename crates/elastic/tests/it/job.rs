@@ -1,6 +1,6 @@
 //! Whole trainings: reports of workers, and the effects of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use elastic::{
     Effect, Input, Job, Kind, Limits, Outcome, Plan, Refused, ResizeStep, Shard, Task, TaskId,
@@ -17,7 +17,7 @@ fn training(records: u64, records_per_task: u64) -> Training {
     let shard = Shard { name: "a".into(), start: 0, count: records };
     let plan = Plan::training(vec![shard], records_per_task);
     let limits = Limits::default();
-    Training { plan, limits, evaluation: None, world: None, silent_ms: None }
+    Training { plan, limits, evaluation: None, world: None, silent_ms: None, settles: false }
 }
 
 struct Scene {
@@ -209,12 +209,118 @@ fn a_silent_worker_is_replaced_and_its_late_report_refused() {
     assert_eq!(s.ask(B).records, task.records);
 }
 
+/// A training on parameter servers of which a worker is gone with a task, after a report about it.
+fn orphaned(records: u64) -> (Scene, Task) {
+    let mut s = Scene::with(Training { settles: true, ..training(records, 4) }, &[A, B]);
+    let task = s.ask(A);
+    s.on(Input::Advanced(A, task.id, 1));
+    assert_eq!(s.on(Input::Left(A)), []);
+    assert_eq!(s.job.unsettled(), [A].into());
+    (s, task)
+}
+
+#[test]
+fn tasks_of_a_lost_worker_wait_until_the_servers_say_what_they_have_of_it() {
+    let (mut s, task) = orphaned(4);
+    assert_eq!(s.on(Input::Asked(B)), []);
+    assert_eq!((s.job.progress().records, s.job.outcome()), (1, None));
+    let effects = s.on(Input::Settled(A, [(task.id, 3), (TaskId(77), 4)].into()));
+    let (worker, rest) = given(&effects).expect("a task");
+    assert_eq!((worker, rest.records.range, s.job.progress().records), (B, 3..4, 3));
+    assert_eq!(s.on(Input::Settled(A, [(rest.id, 1)].into())), []);
+    assert_eq!((s.job.progress().records, s.job.progress().lost), (3, 1));
+}
+
+#[test]
+fn new_tasks_are_given_out_while_those_of_a_lost_worker_wait() {
+    let (mut s, task) = orphaned(8);
+    let new = s.ask(B);
+    assert_eq!(new.records.range, 4..8);
+    assert!(s.job.apply(Input::Finished(A, task.id), Instant(0)).is_err(), "it was given up");
+    s.on(Input::Finished(B, new.id));
+    assert_eq!(s.job.outcome(), None);
+}
+
+#[test]
+fn a_lost_worker_whose_pushes_were_all_accepted_ends_the_training() {
+    let (mut s, task) = orphaned(4);
+    s.on(Input::Asked(B));
+    let effects = s.on(Input::Settled(A, [(task.id, 4)].into()));
+    assert_eq!(effects, [Effect::Leave(B), Effect::Ended(Outcome::Finished)]);
+}
+
+#[test]
+fn servers_that_have_less_than_was_reported_take_nothing_back() {
+    let (mut s, _) = orphaned(4);
+    s.on(Input::Settled(A, BTreeMap::new()));
+    assert_eq!(s.ask(B).records.range, 1..4);
+}
+
+#[test]
+fn a_restored_model_settles_what_waits() {
+    let (mut s, task) = orphaned(4);
+    let positions = || BTreeMap::from([(task.id, 2)]);
+    s.on(Input::Held { version: 3, positions: positions() });
+    s.on(Input::Checkpointed { version: 3, oldest: 3 });
+    assert_eq!(s.on(Input::Restored(3)), []);
+    assert_eq!((s.job.unsettled(), s.job.progress().records), (BTreeSet::new(), 2));
+    assert_eq!(s.ask(B).records.range, 2..4);
+    s.on(Input::Settled(A, positions()));
+    assert_eq!(s.job.progress().records, 2);
+}
+
+#[test]
+fn a_worker_that_has_handed_back_leaves_nothing_that_waits() {
+    let mut s = Scene::with(Training { settles: true, ..training(4, 4) }, &[A, B]);
+    let task = s.ask(A);
+    s.on(Input::HandedBack(A, task.id, 3));
+    s.on(Input::Left(A));
+    assert_eq!((s.job.unsettled(), s.ask(B).records.range), (BTreeSet::new(), 3..4));
+}
+
+#[test]
+fn measurements_of_a_lost_worker_do_not_wait() {
+    let evaluation = Some((Plan { kind: Kind::Evaluate, ..training(4, 4).plan }, 10));
+    let training = Training { settles: true, evaluation, ..training(4, 4) };
+    let mut s = Scene::with(training, &[A, B]);
+    s.on(Input::Version(10));
+    let (measuring, trains) = (s.ask(A), s.ask(A));
+    s.on(Input::Left(A));
+    assert_eq!((s.ask(B).kind, measuring.kind, trains.kind), {
+        (Kind::Evaluate, Kind::Evaluate, Kind::Train)
+    });
+    assert_eq!(s.on(Input::Asked(B)), []);
+}
+
+#[test]
+fn the_model_is_saved_when_no_task_can_come_back() {
+    let plan = Plan { saves: true, ..training(4, 4).plan };
+    let mut s = Scene::with(Training { plan, settles: true, ..training(4, 4) }, &[A, B]);
+    let task = s.ask(A);
+    s.on(Input::Left(A));
+    assert_eq!(s.on(Input::Asked(B)), []);
+    let effects = s.on(Input::Settled(A, [(task.id, 4)].into()));
+    assert_eq!(given(&effects).expect("a task").1.kind, Kind::Save);
+}
+
+#[test]
+fn a_silent_worker_is_replaced_once_although_its_tasks_wait() {
+    let training = Training { silent_ms: Some(100), settles: true, ..training(2, 1) };
+    let mut s = Scene::with(training, &[A, B]);
+    s.ask(A);
+    s.now = 101;
+    assert_eq!(s.on(Input::Tick), [Effect::Replace(A)]);
+    s.now = 999;
+    assert_eq!((s.on(Input::Tick), s.job.unsettled()), (vec![], [A].into()));
+}
+
 fn inputs() -> impl Strategy<Value = Input<u32>> {
     let (worker, task) = (|| (0..5_u32).prop_map(WorkerId), || (1..20_u64).prop_map(TaskId));
     prop_oneof![
         3 => worker().prop_map(Input::Joined),
         3 => worker().prop_map(Input::Ready),
         1 => worker().prop_map(Input::Left),
+        1 => (worker(), task(), 0..4_u64).prop_map(|(w, t, n)| Input::Settled(w, [(t, n)].into())),
         6 => worker().prop_map(Input::Asked),
         3 => (worker(), task(), 0..4_u64).prop_map(|(w, t, n)| Input::Advanced(w, t, n)),
         6 => (worker(), task()).prop_map(|(w, t)| Input::Finished(w, t)),
@@ -245,12 +351,13 @@ proptest! {
     fn a_journal_leads_to_the_same_state_and_every_training_ends(
         inputs in proptest::collection::vec((inputs(), 0..40_u64), 0..150),
         compacted_at in 0..150_usize,
+        settles in any::<bool>(),
     ) {
         let limits = Limits { failures_max: u32::MAX, ..Limits::default() };
         let world = WorldLimits { min: 2, max: 3, unit: 1, first_ms: 50, gather_ms: 20 };
         let evaluation = Some((Plan { kind: Kind::Evaluate, ..training(5, 2).plan }, 10));
         let training = Training { limits, evaluation, world: Some(world), ..training(12, 3) };
-        let mut s = Scene::new(Training { silent_ms: Some(200), ..training });
+        let mut s = Scene::new(Training { silent_ms: Some(200), settles, ..training });
         let (mut document, mut journal) = (kept(&s.job), Vec::new());
         for (at, (input, later)) in inputs.into_iter().enumerate() {
             s.now += later;
@@ -272,6 +379,9 @@ proptest! {
         s.now += 1_000;
         let there: Vec<_> = s.job.workers().iter().copied().collect();
         there.into_iter().for_each(|worker| drop(s.on(Input::Left(worker))));
+        for gone in s.job.unsettled() {
+            s.on(Input::Settled(gone, BTreeMap::new()));
+        }
         s.on(Input::Joined(WorkerId(9)));
         while s.job.outcome().is_none() {
             let task = s.ask(WorkerId(9));
