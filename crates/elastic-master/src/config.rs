@@ -221,6 +221,11 @@ impl JobConfig {
         if self.world.is_some() { 0 } else { self.parameter_servers }
     }
 
+    /// See [`Training::settles`].
+    pub(crate) fn settles(&self) -> bool {
+        self.kind == Kind::Train && self.servers() > 0
+    }
+
     pub(crate) fn for_servers(&self) -> ServerSettings {
         ServerSettings {
             mode: self.update_mode().into(),

@@ -48,7 +48,13 @@ pub(crate) enum Entry {
     /// A worker is gone.
     Gone { worker: u32, reason: Reason, message: String },
     /// The first worker has reported the shards of the data.
-    Data { shards: Vec<Shard>, validation: Vec<Shard> },
+    Data {
+        shards: Vec<Shard>,
+        validation: Vec<Shard>,
+        /// See [`elastic::Training::settles`]; absent in journals of earlier versions.
+        #[serde(default)]
+        settles: bool,
+    },
     /// An input of the training.
     Job(Input<Report>),
     /// Two workers do not reach each other: the younger has to leave before the deadline.

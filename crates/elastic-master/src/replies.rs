@@ -59,6 +59,7 @@ impl Desk {
 
     pub(crate) fn attend_reply(&self, server: u32) -> AttendReply {
         let state = &self.state;
+        let unsettled = state.job.as_ref().map(Job::unsettled).unwrap_or_default();
         AttendReply {
             revision: self.revision,
             job_id: state.job_id.clone(),
@@ -69,6 +70,10 @@ impl Desk {
             workers_numbered: state.numbered,
             settings: Some(state.config.for_servers()),
             ended: state.is_over() && (server == 0 || state.servers_done),
+            unsettled_workers: match server {
+                0 => unsettled.iter().map(|worker| worker.0).collect(),
+                _ => Vec::new(),
+            },
         }
     }
 

@@ -107,7 +107,7 @@ impl Master {
         let job = &settings.job;
         if desk.state.job.is_none() && !job.shards.is_empty() {
             let (shards, validation) = (job.shards.clone(), job.validation_shards.clone());
-            let data = Entry::Data { shards, validation };
+            let data = Entry::Data { shards, validation, settles: job.settles() };
             desk.put(data).map_err(|status| Error::Data(status.message().to_owned()))?;
         }
         Ok(Self { settings, credentials, listener, desk, address })

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use elastic::{Effect, Input, Shard, TaskId, WorkerId};
+use elastic::{Effect, Input, Job, Shard, TaskId, WorkerId};
 use elastic_proto::v1::master_server::Master;
 use elastic_proto::v1::{self, tell_request};
 use tokio::sync::oneshot;
@@ -199,8 +199,29 @@ fn attend(desk: &mut Desk, attend: &v1::AttendRequest) -> Result<(), Status> {
     }
     if is_leader {
         desk.state.version = desk.state.version.max(attend.model_version);
+        settle(desk, attend)?;
     }
     Ok(())
+}
+
+/// Gives out again what the leader has not accepted of workers that are gone. A leader of an earlier
+/// version never says how much that is: then what they reported counts.
+fn settle(desk: &mut Desk, attend: &v1::AttendRequest) -> Result<(), Status> {
+    let unsettled = desk.state.job.as_ref().map(Job::unsettled).unwrap_or_default();
+    for worker in unsettled {
+        let left = attend.left.iter().find(|left| left.worker_id == worker.0);
+        if left.is_none() && attend.settles {
+            continue;
+        }
+        let positions = left.map(|left| left.positions.clone()).unwrap_or_default();
+        desk.put(Entry::Job(Input::Settled(worker, by_task(positions))))?;
+    }
+    Ok(())
+}
+
+fn by_task(positions: Vec<v1::Position>) -> BTreeMap<TaskId, u64> {
+    let position = |position: v1::Position| (TaskId(position.task_id), position.finished_records);
+    positions.into_iter().map(position).collect()
 }
 
 /// Two workers of a world do not reach each other, and both reach the master: only the master can
@@ -270,7 +291,8 @@ impl Master for Service {
             desk.heard(worker_id)?;
             if desk.state.job.is_none() {
                 let (shards, validation) = (shards(all), shards(validation_shards));
-                desk.put(Entry::Data { shards, validation })?;
+                let settles = desk.state.config.settles();
+                desk.put(Entry::Data { shards, validation, settles })?;
             }
             Ok(v1::ReportDataReply {})
         };
@@ -389,9 +411,7 @@ impl Master for Service {
             request.into_inner();
         let begin = move |desk: &mut Desk| {
             is_present(desk, model_generation)?;
-            let position =
-                |position: v1::Position| (TaskId(position.task_id), position.finished_records);
-            let positions = positions.into_iter().map(position).collect();
+            let positions = by_task(positions);
             desk.put(Entry::Job(Input::Held { version, positions }))?;
             Ok(v1::BeginCheckpointReply {})
         };

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use elastic::{
-    Effect, Input, Job, Kind, Outcome, Progress, Refused, ResizeStep, Task, TrainingError,
-    WorkerId, World,
+    Effect, Input, Job, Kind, Outcome, Progress, Refused, ResizeStep, Task, Training,
+    TrainingError, WorkerId, World,
 };
 use elastic_proto::v1::{self, Evaluation, Metric, TaskKind};
 use serde::{Deserialize, Serialize};
@@ -217,8 +217,9 @@ impl State {
             Entry::Registered { pod, instance, host } => self.register((pod, instance, host), now),
             Entry::Ready { worker, host } => self.ready(worker, host, now),
             Entry::Gone { worker, reason, message } => self.lose((worker, reason), &message, now),
-            Entry::Data { shards, validation } => {
-                let mut job = Job::new(self.config.training(shards, validation))?;
+            Entry::Data { shards, validation, settles } => {
+                let training = self.config.training(shards, validation);
+                let mut job = Job::new(Training { settles, ..training })?;
                 let mut effects = Vec::new();
                 for (id, worker) in &self.workers {
                     effects.extend(job.apply(Input::Joined(WorkerId(*id)), now)?);

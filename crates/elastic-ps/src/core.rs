@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use elastic::{Gate, Mode, WorkerId};
 use elastic_proto::v1::{
-    AttendReply, Position, PullOutcome, PullReply, PullRequest, PullRowsReply, PullRowsRequest,
-    PushId, Rows, ServerSettings, UpdateMode,
+    AttendReply, LeftWorker, Position, PullOutcome, PullReply, PullRequest, PullRowsReply,
+    PullRowsRequest, PushId, Rows, ServerSettings, UpdateMode,
 };
 use prost::bytes::Bytes;
 use tonic::Status;
@@ -44,6 +44,10 @@ pub(crate) enum Refused {
     Order { version: u64, present: u64 },
 }
 
+fn position((task_id, finished_records): (&u64, &u64)) -> Position {
+    Position { task_id: *task_id, finished_records: *finished_records }
+}
+
 pub(crate) struct Core {
     /// The model generation that is served; 0 for none.
     pub generation: u64,
@@ -53,9 +57,12 @@ pub(crate) struct Core {
     pub settings: ServerSettings,
     /// The leader only: pushes that wait for others to make an update with.
     pub held: Vec<PushId>,
-    /// The leader only: visited records of the newest tasks of each worker.
+    /// The leader only: visited records of the newest tasks of each worker that may push, or about
+    /// which the master asks.
     positions: BTreeMap<u32, BTreeMap<u64, u64>>,
     staged: BTreeMap<(u32, u64), Staged>,
+    /// Workers that are gone, and about whose positions the master asks.
+    unsettled: BTreeSet<u32>,
     workers: BTreeSet<u32>,
     workers_numbered: u32,
     /// The reply to a pull of this version, once a worker has pulled it.
@@ -78,6 +85,7 @@ impl Core {
             held: Vec::new(),
             positions: BTreeMap::new(),
             staged: BTreeMap::new(),
+            unsettled: BTreeSet::new(),
             workers: BTreeSet::new(),
             workers_numbered: 0,
             pulled: None,
@@ -108,12 +116,14 @@ impl Core {
         };
         let (workers, workers_numbered) =
             (std::mem::take(&mut self.workers), self.workers_numbered);
+        let unsettled = std::mem::take(&mut self.unsettled);
         *self = Self {
             generation,
             version,
             model,
             gate: Gate::new(mode, version),
             settings,
+            unsettled,
             workers,
             workers_numbered,
             ..Self::closed()
@@ -124,13 +134,30 @@ impl Core {
     /// stay: the leader may hold them for an update, and orders their removal when it does not.
     pub(crate) fn know_workers(&mut self, orders: &AttendReply) {
         let before = std::mem::take(&mut self.workers);
+        // A worker may have come and gone since the last orders.
+        let new = self.workers_numbered..orders.workers_numbered;
         self.workers = orders.workers.iter().copied().collect();
         self.workers_numbered = orders.workers_numbered;
-        for gone in before.difference(&self.workers) {
-            self.gate.release(WorkerId(*gone));
-            self.positions.remove(gone);
-            self.kept.remove(gone);
+        self.unsettled = orders.unsettled_workers.iter().copied().collect();
+        for gone in before.into_iter().chain(new).filter(|one| !self.workers.contains(one)) {
+            self.gate.release(WorkerId(gone));
+            self.kept.remove(&gone);
         }
+        let (numbered, workers) = (self.workers_numbered, &self.workers);
+        let unsettled = &self.unsettled;
+        self.positions.retain(|worker, _| {
+            *worker >= numbered || workers.contains(worker) || unsettled.contains(worker)
+        });
+    }
+
+    /// The answer to the master about workers that are gone: `admit` refuses what they push, so
+    /// their positions are final. It is repeated until the master asks no more.
+    pub(crate) fn left(&self) -> Vec<LeftWorker> {
+        let left = |worker: &u32| {
+            let positions = self.positions.get(worker).into_iter().flatten().map(position);
+            LeftWorker { worker_id: *worker, positions: positions.collect() }
+        };
+        self.unsettled.iter().map(left).collect()
     }
 
     /// Workers that may still push to the leader, and how many it has known.
@@ -186,12 +213,7 @@ impl Core {
     }
 
     pub(crate) fn positions(&self) -> Vec<Position> {
-        let all = self.positions.values().flatten();
-        let position = |(task, finished): (&u64, &u64)| Position {
-            task_id: *task,
-            finished_records: *finished,
-        };
-        all.map(position).collect()
+        self.positions.values().flatten().map(position).collect()
     }
 
     fn is_synchronous(&self) -> bool {
@@ -361,5 +383,63 @@ impl Core {
             self.kept.insert(pull.worker_id, reply.version);
         }
         Ok(reply)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn orders(workers: &[u32], workers_numbered: u32, unsettled: &[u32]) -> AttendReply {
+        AttendReply {
+            workers: workers.to_vec(),
+            workers_numbered,
+            unsettled_workers: unsettled.to_vec(),
+            ..AttendReply::default()
+        }
+    }
+
+    /// A leader whose updates are made of two gradients.
+    fn leader() -> Core {
+        let mut core = Core::closed();
+        let settings = ServerSettings { grads_to_wait: 2, ..ServerSettings::default() };
+        core.open(1, settings, (0, None));
+        core
+    }
+
+    #[test]
+    fn the_place_of_a_worker_that_came_and_went_between_two_orders_is_free() {
+        let mut core = leader();
+        core.know_workers(&orders(&[0], 1, &[]));
+        assert!(core.gate.admit(WorkerId(0)) && core.gate.admit(WorkerId(1)));
+        assert!(!core.gate.admit(WorkerId(2)), "both places are taken");
+        core.know_workers(&orders(&[0, 2], 3, &[]));
+        assert!(core.gate.admit(WorkerId(2)));
+    }
+
+    #[test]
+    fn positions_of_a_worker_that_is_gone_are_final_and_kept_while_the_master_asks() {
+        let mut core = leader();
+        core.know_workers(&orders(&[0, 1], 2, &[]));
+        let positions = [position((&7, &5))];
+        core.know_positions(0, &positions);
+        assert_eq!(core.left(), []);
+        core.know_workers(&orders(&[1], 3, &[0, 2]));
+        assert_eq!(core.admit(0, 1), Err(Refused::Gone(0)));
+        let left = |worker_id, positions| LeftWorker { worker_id, positions };
+        assert_eq!(core.left(), [left(0, positions.to_vec()), left(2, vec![])]);
+        assert_eq!(core.positions(), positions, "a checkpoint has them as well");
+        core.know_workers(&orders(&[1], 3, &[]));
+        assert_eq!((core.left(), core.positions()), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_new_generation_has_nothing_of_workers_before_and_still_answers() {
+        let mut core = leader();
+        core.know_workers(&orders(&[0], 1, &[]));
+        core.know_positions(0, &[position((&7, &5))]);
+        core.know_workers(&orders(&[], 1, &[0]));
+        core.open(2, ServerSettings::default(), (0, None));
+        assert_eq!(core.left(), [LeftWorker { worker_id: 0, positions: vec![] }]);
     }
 }

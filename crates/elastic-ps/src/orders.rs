@@ -12,6 +12,7 @@ use tonic::{Code, Request, Response};
 
 use crate::Error;
 use crate::checkpoint::{self, CheckpointError};
+use crate::core::Core;
 use crate::model::Model;
 use crate::server::{Checkpoints, Connected, lock};
 
@@ -26,7 +27,8 @@ const AT_ONCE: u64 = 0;
 pub(crate) fn introduction(server: &Connected, address: String) -> AttendRequest {
     // A number that only has to differ from that of any other process.
     let instance = RandomState::new().hash_one(std::process::id());
-    AttendRequest { index: server.settings.index, address, instance, ..Default::default() }
+    let index = server.settings.index;
+    AttendRequest { index, address, instance, settles: true, ..Default::default() }
 }
 
 /// Reports to the master, if it answers, that a server which has to stop has saved the model.
@@ -88,7 +90,7 @@ pub(crate) async fn follow(
         }
         (attend.done, attend.message) = (false, String::new());
         let was_unreadable = attend.unreadable_version.take();
-        match obey(&server, &orders).await {
+        match obey(&server, &orders, &mut attend).await {
             Ok(true) => attend.revision = orders.revision,
             Ok(false) => {
                 attend.revision = AT_ONCE;
@@ -119,13 +121,18 @@ pub(crate) async fn follow(
 /// Adds the state of the model to the message, if it is free to read.
 fn describe(server: &Connected, attend: &mut AttendRequest) {
     if let Ok(core) = server.core.try_lock() {
-        attend.model_generation = core.generation;
-        attend.model_version = core.version;
-        attend.rows = core.model.as_ref().map_or(0, |model| model.rows().0);
+        describe_model(&core, attend);
     }
     let pushes = server.pushes();
     (attend.accepted, attend.rejected) = (pushes.accepted, pushes.rejected);
     attend.applied_records = server.counts.applied.load(Ordering::Relaxed);
+}
+
+fn describe_model(core: &Core, attend: &mut AttendRequest) {
+    attend.model_generation = core.generation;
+    attend.model_version = core.version;
+    attend.rows = core.model.as_ref().map_or(0, |model| model.rows().0);
+    attend.left = core.left();
 }
 
 /// True for errors that a repetition cannot change.
@@ -156,9 +163,13 @@ async fn finished(finishing: &mut Option<Finishing>) -> (u64, bool) {
     (*generation, done)
 }
 
-/// Goes to the generation that is ordered. Returns false if the state is held so long that it may
+/// Goes to the generation that is ordered, and describes it. Returns false if the state is held so long that it may
 /// be for lack of other orders.
-async fn obey(server: &Arc<Connected>, orders: &AttendReply) -> Result<bool, CheckpointError> {
+async fn obey(
+    server: &Arc<Connected>,
+    orders: &AttendReply,
+    attend: &mut AttendRequest,
+) -> Result<bool, CheckpointError> {
     server.wanted.send_if_modified(|wanted| {
         std::mem::replace(wanted, orders.model_generation) != orders.model_generation
     });
@@ -175,6 +186,8 @@ async fn obey(server: &Arc<Connected>, orders: &AttendReply) -> Result<bool, Che
         let applied = core.model.as_ref().map(Model::records).unwrap_or_default();
         server.counts.applied.store(applied, Ordering::Relaxed);
     }
+    // The answers to these orders are in the next message, whether the state is free then or not.
+    describe_model(&core, attend);
     drop(core);
     server.notify();
     Ok(true)

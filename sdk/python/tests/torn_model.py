@@ -4,9 +4,13 @@ The table `seen` has a row for each record, to which a step adds 1: rows of an u
 model counts whatever --grads_to_wait is. The parameters, which are spread over all servers, all are the
 number of updates, and the rows of the table `pushes` the number of gradients. In the synchronous modes
 a model with two different numbers is of two versions: TORN.
+
+With KILLED_AT=N and KILLED_ONCE=FILE the first worker that comes to its Nth minibatch is killed there:
+the gradients of those before were accepted.
 """
 
 import os
+import signal
 import time
 
 import numpy as np
@@ -16,9 +20,21 @@ from elastane.embedding import Embedding, constant
 
 PARTS = 16
 GRADIENTS = int(os.environ.get("GRADIENTS_OF_AN_UPDATE", "0"))
+KILLED_AT = int(os.environ.get("KILLED_AT", "0"))
+
+
+def die_once():
+    """Kills this process, unless another was killed before."""
+    try:
+        os.close(os.open(os.environ["KILLED_ONCE"], os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Model:
+    steps = 0
+
     def __init__(self):
         self.seen = Embedding("seen", 1, constant(0.0))
         self.pushes = Embedding("pushes", 1, constant(0.0))
@@ -30,6 +46,9 @@ class Model:
         if not training:
             # Long enough for updates between two minibatches.
             time.sleep(0.005)
+        self.steps += training
+        if training and self.steps == KILLED_AT:
+            die_once()
         self.records = features
         self.count = (self.seen(features), self.pushes(np.arange(PARTS)))[1]
         pushes = {float(value) for value in self.count[:, 0]}

@@ -155,6 +155,14 @@ impl Cluster {
         kill(&mut self.servers[index]);
     }
 
+    /// Stops or continues a server, which keeps its memory.
+    pub(crate) fn pause_server(&self, index: usize, stops: bool) {
+        let id = self.servers[index].as_ref().expect("it runs").id().to_string();
+        let signal = if stops { "-STOP" } else { "-CONT" };
+        let killed = Command::new("kill").args([signal, &id]).status().expect("kill runs");
+        assert!(killed.success());
+    }
+
     pub(crate) async fn status(&self) -> StatusReply {
         let master = client(&self.address(), &self.credentials());
         let status = until(|| {
