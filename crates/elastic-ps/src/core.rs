@@ -177,6 +177,10 @@ impl Core {
             return Err(Refused::Closed);
         }
         self.is_present(generation)?;
+        self.is_here(worker)
+    }
+
+    fn is_here(&self, worker: u32) -> Result<(), Refused> {
         // A worker newer than the last orders is present.
         let gone = worker < self.workers_numbered && !self.workers.contains(&worker);
         if gone { Err(Refused::Gone(worker)) } else { Ok(()) }
@@ -363,10 +367,14 @@ impl Core {
         if self.model.is_none() {
             return Ok(Some(empty(PullOutcome::Uninitialized)));
         }
-        let waits = leads
+        let takes_place = leads
             && pull.for_training
-            && matches!(self.settings.mode(), UpdateMode::Synchronous | UpdateMode::Asynchronous)
-            && !self.gate.admit(WorkerId(pull.worker_id));
+            && matches!(self.settings.mode(), UpdateMode::Synchronous | UpdateMode::Asynchronous);
+        if takes_place {
+            // It would keep the place for ever: its push is refused.
+            self.is_here(pull.worker_id)?;
+        }
+        let waits = takes_place && !self.gate.admit(WorkerId(pull.worker_id));
         if waits || version < pull.version {
             return Ok(None);
         }
@@ -388,6 +396,9 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use elastic_proto::v1::optimizer::Rule;
+    use elastic_proto::v1::{InitModelRequest, Optimizer, Sgd};
+
     use super::*;
 
     fn orders(workers: &[u32], workers_numbered: u32, unsettled: &[u32]) -> AttendReply {
@@ -402,7 +413,8 @@ mod tests {
     /// A leader whose updates are made of two gradients.
     fn leader() -> Core {
         let mut core = Core::closed();
-        let settings = ServerSettings { grads_to_wait: 2, ..ServerSettings::default() };
+        let mode = UpdateMode::Synchronous.into();
+        let settings = ServerSettings { mode, grads_to_wait: 2, ..ServerSettings::default() };
         core.open(1, settings, (0, None));
         core
     }
@@ -415,6 +427,25 @@ mod tests {
         assert!(!core.gate.admit(WorkerId(2)), "both places are taken");
         core.know_workers(&orders(&[0, 2], 3, &[]));
         assert!(core.gate.admit(WorkerId(2)));
+    }
+
+    #[test]
+    fn a_worker_that_was_given_up_gets_no_place() {
+        let mut core = leader();
+        let optimizer = Optimizer { rule: Some(Rule::Sgd(Sgd::default())), learning_rate: 0.1 };
+        let init = InitModelRequest { optimizer: Some(optimizer), ..Default::default() };
+        core.model = Some(Model::begin(&init, (0, 1)).expect("a model"));
+        core.know_workers(&orders(&[1], 2, &[]));
+        let pull = |worker_id, for_training| PullRequest {
+            worker_id,
+            for_training,
+            ..PullRequest::default()
+        };
+        assert_eq!(core.pull(&pull(0, true), true), Err(Refused::Gone(0)));
+        for worker in [1, 2] {
+            assert!(core.pull(&pull(worker, true), true).expect("here").is_some());
+        }
+        assert!(core.pull(&pull(0, false), true).expect("it takes no place").is_some());
     }
 
     #[test]
