@@ -14,8 +14,11 @@ export interface Advice {
   line?: number | null;
   message: string;
   node?: string | null;
+  nodePools?: Array<string>;
   raises?: Array<Raise>;
+  set?: string | null;
   to?: string | null;
+  until?: Time | null;
   workload?: WorkloadName | null;
 }
 
@@ -121,9 +124,13 @@ export interface Diagnosis {
   lines: Array<string>;
   nodeClasses?: Array<NodesAlike>;
   nodes: Array<string>;
+  notCounted?: NotCounted | null;
+  podSets?: Array<PodsPlaced>;
   projectHoldings?: Array<ProjectHolding>;
+  projectHoldingsMore?: number;
   searches: Array<Search>;
   workloadHoldings?: Array<WorkloadHolding>;
+  workloadHoldingsMore?: number;
 }
 
 export type DistFramework = "MPI" | "PyTorch" | "TF" | "XGBoost";
@@ -296,6 +303,13 @@ export type GpuRequestType = "portion" | "memory";
 
 export type ImagePullPolicy = "Always" | "IfNotPresent" | "Never";
 
+export interface Instances {
+  count: number;
+  memoryBytes?: number | null;
+  millis?: number | null;
+  profile?: string | null;
+}
+
 export interface InternalToolInfo {
   connectionType: string;
   containerPort: number;
@@ -385,9 +399,34 @@ export interface NodeTypesPerWorkload {
 }
 
 export interface NodesAlike {
+  cpuMillis?: number;
+  failing?: Array<NodesFailing>;
+  gpuMemoryBytes?: number;
+  gpus?: number;
+  instances?: Array<Instances>;
+  kinds?: number;
+  labels?: Record<string, string>;
   like: string;
+  memoryBytes?: number;
   nodes: number;
   room: number;
+  set?: string;
+  taints?: Array<string>;
+}
+
+export interface NodesFailing {
+  closest?: string | null;
+  most?: number | null;
+  needed?: number | null;
+  nodes: number;
+  obstacle: string;
+}
+
+export interface NotCounted {
+  leftOut: number;
+  name: string;
+  requested: number;
+  resource: ResourceKind;
 }
 
 export interface Parent {
@@ -405,6 +444,12 @@ export interface PodStates {
   succeeded?: number;
   suspended?: number;
   terminating?: number;
+}
+
+export interface PodsPlaced {
+  placeable: number;
+  pods: number;
+  set?: string;
 }
 
 export interface Probe {
@@ -464,6 +509,8 @@ export interface ProjectHolding {
   allocated: number;
   fairShare: number;
   held: number;
+  isClaim?: boolean;
+  lent?: number;
   name: string;
   quota: number;
   resource: ResourceKind;
@@ -699,8 +746,10 @@ export interface WorkloadExtras {
 
 export interface WorkloadHolding {
   held: number;
+  priority?: number | null;
   resource: ResourceKind;
   standing: string;
+  until?: Time | null;
   workload: WorkloadName;
 }
 
@@ -708,6 +757,7 @@ export interface WorkloadName {
   id?: string | null;
   name: string;
   projectName: string;
+  revision?: string | null;
 }
 
 export interface WorkloadRefAndStatus {
