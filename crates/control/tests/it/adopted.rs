@@ -407,6 +407,8 @@ async fn advice_names_kubectl_for_nodes_and_the_owner_of_pods() {
           1 node, node-2 (1 GPU of 16GiB, 64 cores, 256GiB): has the taint own=me, which it does not tolerate
           1 node, node-3 (1 GPU of 16GiB, 64 cores, 256GiB): is cordoned
           1 node, node-4 (1 GPU of 16GiB, 64 cores, 256GiB): has the taint node.kubernetes.io/not-ready, which it does not tolerate
+          1 node, node-5 (1 GPU of 16GiB, 64 cores, 256GiB): has the taint ToBeDeletedByClusterAutoscaler, which it does not tolerate
+          1 node, node-6 (1 GPU of 16GiB, 64 cores, 256GiB): has the taint karpenter.sh/disrupted, which it does not tolerate
         Who holds what it needs:
           team-a holds 1 GPU (quota 1, fair share 1)
           team-a/team-a.a1 holds 1 GPU: same project, and not less important (priority 50)
