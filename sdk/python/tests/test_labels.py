@@ -63,6 +63,76 @@ def test_a_single_record_does_not_tell():
     assert choose(squares, COLUMN[:1], OUTPUTS[:1, None]) == (as_given, False)
 
 
+@pytest.mark.parametrize("count", [20, 8])
+def test_equal_labels_at_the_beginning_do_not_tell(count):
+    labels = np.append(np.zeros(count - 1), 1.0) if count > 8 else np.zeros(count)
+    outputs = np.linspace(0.1, 0.7, count)
+    wanted = (flat_labels, True) if count > 8 else (as_given, False)
+    assert choose(squares, labels[:, None], outputs) == wanted
+
+
+def test_equal_outputs_do_not_tell():
+    assert choose(squares, COLUMN, np.zeros(3)) == (flat_labels, True)
+    assert choose(squares, LABELS, np.zeros((3, 1))) == (flat_outputs, True)
+    assert choose(squares, COLUMN, np.zeros((3, 1))) == (as_given, True)
+    # Outputs that differ, and count as one class.
+    classes, outputs = np.array([0.0, 1.0, 0.0, 1.0]), np.array([0.1, 0.2, 0.3, 0.15])
+
+    def accuracy(labels, outputs):
+        return np.mean(np.round(outputs) == labels)
+
+    assert choose(accuracy, classes[:, None], outputs) == (flat_labels, True)
+    logits = np.array([[0.1, 0.0]] * 4)
+    best = choose(lambda of, at: np.mean(np.argmax(at, 1) == of), classes[:, None], logits)
+    assert best == (flat_labels, True)
+
+
+def test_a_function_that_takes_no_single_record_gets_labels_as_they_are():
+    def several(labels, outputs):
+        if len(labels) == 1:
+            raise ValueError("a single record")
+        return squares(labels, outputs)
+
+    assert choose(several, COLUMN, OUTPUTS) == (as_given, True)
+
+
+def test_outputs_of_bfloat16_are_read(tmp_path):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    path = tmp_path / "model.py"
+    text = TORCH.replace("FEATURES", "0").replace("LABELS", "1:")
+    path.write_text(text.replace("features * self.a", "(features * self.a).bfloat16()"))
+    backend = backends.choose(contract.load(str(path)))
+    (batch,) = backend.batches(RECORDS, "training", 10, pytest.fail)
+    assert backend.step(batch).loss == pytest.approx(np.mean([0.25, 0, 1]), rel=0.01)
+    assert backend.predict(batch).tolist() == [1.5, 2, 3]
+
+
+def test_keras_learns_from_a_last_layer_of_zeros(tmp_path):
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    path = tmp_path / "model.py"
+    path.write_text(KERAS)
+    backend = backends.choose(contract.load(str(path)))
+    (batch,) = backend.batches(RECORDS, "training", 10, pytest.fail)
+    # Of (0 - y)^2 by the weight of x.
+    expected = np.mean([-2 * 1 * 1.5, -2 * 2 * 2, -2 * 4 * 3])
+    (gradient,) = backend.step(batch).gradients.values()
+    assert gradient.ravel() == pytest.approx([expected])
+
+
+KERAS = """
+import tensorflow as tf
+def custom_model():
+    given = tf.keras.Input((1,))
+    layer = tf.keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros")
+    return tf.keras.Model(given, layer(given))
+def feed(dataset, mode, metadata):
+    def parse(record):
+        numbers = tf.strings.to_number(tf.strings.split(record, " "))
+        return tf.reshape(numbers[:1], [1]), numbers[1]
+    return dataset.map(parse)
+def loss(labels, predictions): return tf.reduce_mean(tf.square(predictions - labels))
+def optimizer(): return tf.keras.optimizers.SGD(0.1)
+"""
 NUMPY = """
 import numpy as np
 from elastane import optimizers

@@ -31,6 +31,18 @@ def _tensor(value: Any) -> Any:
     return value
 
 
+def _array(value: Any) -> np.ndarray:
+    """The values of a tensor; numpy has no bfloat16."""
+    value = value.detach().cpu()
+    return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+
+
+def _wide(value: Any) -> Any:
+    """A tensor of half precision as float32: means of it are compared."""
+    is_half = torch.is_tensor(value) and value.dtype in (torch.bfloat16, torch.float16)
+    return value.float() if is_half else value
+
+
 def _optimizer(contract: Contract) -> Any:
     """The optimizer of the file: one of PyTorch, or one of the servers."""
     make = need_optimizer(contract)
@@ -64,13 +76,13 @@ class TorchBackend(Backend):
 
     def parameters(self) -> Arrays:
         named = self._model.named_parameters()
-        return float32({name: p.detach().cpu().numpy() for name, p in named if p.requires_grad})
+        return float32({name: _array(p) for name, p in named if p.requires_grad})
 
     def _buffers(self) -> Any:
         return ((n, b) for n, b in self._model.named_buffers() if b.is_floating_point())
 
     def state(self) -> Arrays:
-        return float32({name: buffer.cpu().numpy() for name, buffer in self._buffers()})
+        return float32({name: _array(buffer) for name, buffer in self._buffers()})
 
     def embeddings(self) -> List[Embedding]:
         return check([m.table for m in self._model.modules() if isinstance(m, Layer)])
@@ -93,7 +105,9 @@ class TorchBackend(Backend):
         with torch.no_grad(), warnings.catch_warnings():
             # PyTorch warns of a shape that is only tried.
             warnings.simplefilter("ignore")
-            shaped, is_certain = choose(lambda *of: loss(*of).mean().cpu(), labels, outputs)
+            shaped, is_certain = choose(
+                lambda *of: _array(loss(*of).mean()), _wide(labels), _wide(outputs)
+            )
         self._shaped = shaped if is_certain else None
         return shaped(labels, outputs)
 
@@ -115,13 +129,13 @@ class TorchBackend(Backend):
         for name, parameter in trained.items():
             gradient = parameter.grad
             found = torch.zeros_like(parameter) if gradient is None else gradient
-            gradients[name] = found.detach().cpu().numpy().copy()
+            gradients[name] = _array(found).copy()
         return Step(float(loss.detach()), float32(gradients))
 
     def predict(self, batch: Batch) -> Any:
         self._model.eval()
         with torch.no_grad():
-            return self._model(batch.features).cpu().numpy()
+            return _array(self._model(batch.features))
 
     def optimizer(self) -> Optimizer:
         found = self._optimizer
