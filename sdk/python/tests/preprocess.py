@@ -96,6 +96,9 @@ def of_what_is_there(folder):
     ragged = layers.ConcatenateWithOffset([0, 10])([sparse([[1], []]), sparse([[2], [3]])])
     assert tf.sparse.to_dense(ragged, -1).numpy().tolist() == [[1, 12], [-1, 13]]
     raises(ValueError, "1 inputs for 2 offsets", lambda: together([one]))
+    plain = layers.ConcatenateWithOffset(offsets=None, axis=1)
+    assert plain([one, two]).numpy().tolist() == [[1, 2], [1, 3]]
+    assert plain(one).numpy().tolist() == [[1], [1]]
     embedding = layers.Embedding(4, 2, combiner="sum", embeddings_initializer="ones")
     assert embedding(sparse([[0, 1], []])).numpy().tolist() == [[2, 2], [0, 0]]
     assert embedding(tf.constant([[3, 0], [0, 0]])).numpy().tolist() == [[1, 1], [0, 0]]

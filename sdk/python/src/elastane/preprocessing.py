@@ -263,19 +263,23 @@ class ToRagged(_Layer):
 
 class ConcatenateWithOffset(tf.keras.layers.Layer):  # type: ignore[misc]
     """Several tensors of ids as one: `offsets` are added to them, so that they do not meet, and
-    they are put together along `axis`."""
+    they are put together along `axis`. Without offsets nothing is added."""
 
-    def __init__(self, offsets: Sequence[int], axis: int = -1, **kwargs: Any) -> None:
+    def __init__(
+        self, offsets: Optional[Sequence[int]] = None, axis: int = -1, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        self.offsets, self.axis = list(offsets), axis
+        self.offsets, self.axis = None if offsets is None else list(offsets), axis
 
     def call(self, inputs: Any) -> Any:
         """Raises ValueError if there are not as many inputs as offsets."""
-        if len(inputs) != len(self.offsets):
+        inputs = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+        offsets = self.offsets or [0] * len(inputs)
+        if len(inputs) != len(offsets):
             raise ValueError(
-                f"ConcatenateWithOffset got {len(inputs)} inputs for {len(self.offsets)} offsets"
+                f"ConcatenateWithOffset got {len(inputs)} inputs for {len(offsets)} offsets"
             )
-        shifted = [_plus(offset, one) for one, offset in zip(inputs, self.offsets)]
+        shifted = [_plus(offset, one) for one, offset in zip(inputs, offsets)]
         if isinstance(shifted[0], tf.SparseTensor):
             axis = self.axis if self.axis >= 0 else shifted[0].shape.rank + self.axis
             return tf.sparse.concat(axis, shifted)
