@@ -190,7 +190,7 @@ def test_a_script_that_fails_says_so_to_the_master(start):
         ("build_data_shard_service(4, 2, SIZE)", "of the script is 2, and that of the job 3"),
         ("build_data_shard_service(4, 1)", "dataset_size is missing"),
         ("build_data_shard_service(0, 1, SIZE)", "batch_size is 0; it is at least 1"),
-        ("build_data_shard_service(4, 1, SIZE, task_type=2)", "task_type is 2; a loop of one's"),
+        ("build_data_shard_service(4, 1, SIZE, task_type=2)", "task_type is 2; a custom training loop has 1"),
     ],
 )
 def test_numbers_that_cannot_be(start, script, says):

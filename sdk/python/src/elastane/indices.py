@@ -1,4 +1,4 @@
-"""Single records of a data set for a training loop of one's own. Owns: giving them to the processes
+"""Single records of a data set for a custom training loop. Owns: giving them to the processes
 of a loader, in minibatches and in turn. Does not know about: tasks and their reports (`shards`).
 """
 
@@ -11,7 +11,8 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any, Dict, List, Optional, Tuple
+from collections import deque
+from typing import Any, Deque, Dict, List, Optional, Tuple
 
 from .loop import EXIT_TERMINATED
 from .protocol import messages as pb
@@ -39,12 +40,18 @@ class RecordIndexService(DataShardService):
         self._at = 0
         # Of the system, as loaders fork or spawn processes; each item is a minibatch.
         self._batches: Any = multiprocessing.Queue()
+        # A script that ends does not wait until its minibatches are taken.
+        self._batches.cancel_join_thread()
+        # Of each minibatch that was put there: what is left of its size, and its records.
+        self._sizes: Deque[List[int]] = deque()
         self._has_ended = multiprocessing.Event()
         # A loader gives the minibatches of its processes out in turn, and waits for the next one
         # although another is there. So the processes take them in turn too.
         self._turn = multiprocessing.Condition()
         self._number = multiprocessing.Value("Q", 0, lock=False)
         self._own_turn = 0
+        # Processes of a loader end with the one that started them.
+        self._owner, self._parent = os.getpid(), 0
         RecordIndexService._live.add(self)
         self._error: Optional[BaseException] = None
         if starts:
@@ -57,31 +64,25 @@ class RecordIndexService(DataShardService):
     def __getstate__(self) -> Dict[str, Any]:
         """For a process of a loader, which only takes records."""
         taken = {"_taken": [], "_at": 0, "loop": None, "_error": None}
-        own = ("batch_size", "_batches", "_has_ended", "_turn", "_number")
+        own = ("batch_size", "_batches", "_has_ended", "_turn", "_number", "_owner")
         found = {name: self.__dict__[name] for name in own}
-        return {**taken, **found, "_own_turn": self._number.value}
+        return {**taken, **found, "_own_turn": self._number.value, "_parent": 0}
 
     def _feed(self) -> None:
+        self.loop.add_own_thread()
         try:
             self._give_out()
-        except StopIteration:
-            self._end_of_data()
+            self.when_done()
+        except SystemExit:
+            # The worker has to leave.
+            pass
         except BaseException as error:
-            self._failed(error)
+            # The script ends with it, also if a loader takes it for the end of the data.
+            self._error = error
+            self.loop.fail(error)
         if self.loop.is_leaving():
             self._leave()
         self._has_ended.set()
-
-    def _end_of_data(self) -> None:
-        try:
-            self.when_done()
-        except BaseException as error:
-            self._failed(error)
-
-    def _failed(self, error: BaseException) -> None:
-        """The script ends with this error, also if a loader takes it for the end of the data."""
-        self._error = error
-        self.loop.fail(error)
 
     def _leave(self) -> None:
         """Ends the process once no minibatch is given out: its main thread may wait for a process
@@ -89,7 +90,7 @@ class RecordIndexService(DataShardService):
         data."""
         while True:
             with self._lock:
-                if self._given == 0:
+                if not self._sizes:
                     break
             time.sleep(_LOOK_S)
         self.loop.leave(pb.LEAVE_REASON_PREEMPTED)
@@ -99,12 +100,13 @@ class RecordIndexService(DataShardService):
     def _give_out(self) -> None:
         rest: List[int] = []
         since = time.monotonic()
-        while not self.loop.is_leaving():
+        while True:
+            self.loop.check()
             try:
                 found = self._next()
             except StopIteration:
                 self._put(rest)
-                raise
+                return
             if found is not None:
                 shard = found.shard
                 rest += shard.indices or range(shard.start, shard.end)
@@ -117,23 +119,34 @@ class RecordIndexService(DataShardService):
                 self._put(rest)
                 rest = []
             with self._lock:
-                is_idle = self._given == 0 and not rest
+                is_idle = not self._given
             if is_idle:
                 self.while_waiting()
 
     def _put(self, records: List[int]) -> None:
         if records:
             with self._lock:
-                self._given += len(records)
+                self._sizes.append([self.batch_size, len(records)])
             self._batches.put(records)
+
+    def _records_of(self, batch_size: int) -> int:
+        """Number of records of the minibatches that are trained to their end."""
+        count = 0
+        while batch_size and self._sizes:
+            first = self._sizes[0]
+            here = min(batch_size, first[0])
+            first[0] -= here
+            batch_size -= here
+            if not first[0]:
+                count += self._sizes.popleft()[1]
+        return count
 
     def fetch_record_index(self) -> int:
         """The next record. Raises StopIteration when all are trained."""
         if self._at == self.batch_size:
             self._taken, self._at = [], 0
         while not self._taken:
-            if self.loop is not None:
-                self.loop.check()
+            self._check_process()
             if self._error is not None:
                 raise self._error
             is_last = self._has_ended.is_set()
@@ -144,6 +157,16 @@ class RecordIndexService(DataShardService):
         self._at += 1
         return record
 
+    def _check_process(self) -> None:
+        """Ends a process of a loader whose worker is gone."""
+        if os.getpid() == self._owner:
+            self.check_ready()
+            self.loop.check()
+            return
+        # 0 in a process that was not forked from the worker, until here.
+        self._parent = self._parent or os.getppid()
+        if os.getppid() != self._parent:
+            os._exit(EXIT_TERMINATED)
 
     def _take(self) -> List[int]:
         """The next minibatch; none if there is none yet, or another process has its turn."""
@@ -168,7 +191,7 @@ class RecordIndexService(DataShardService):
         """Before a new process: its loader begins with the minibatch that is next now. The process
         itself may look so late that another one of the loader has taken some."""
         for service in cls._live:
-            service._own_turn = service._number.value
+            service._own_turn, service._parent = service._number.value, os.getpid()
 
 
 os.register_at_fork(before=RecordIndexService._forks)

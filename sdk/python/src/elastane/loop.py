@@ -1,9 +1,9 @@
-"""A process with a training loop of its own as a worker of a job (`--job_command`). Owns: joining
+"""A process with a custom training loop as a worker of a job (`--job_command`). Owns: joining
 the job by the variables of the pod, and leaving it in order. Does not know about: shards,
 gradients.
 
-Such a process is a script that the job starts in each worker. SIGTERM, or the master's word, is
-only noted; the script ends, with exit code 143, at its next call of a service, which hands its
+Such a process is a script that the job starts in each worker. SIGTERM, or a request of the
+master, is only noted; the script ends, with exit code 143, at its next call of a service, which hands its
 tasks back.
 """
 
@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 import traceback
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Set
 
 from .connection import CallError, Connection, Interrupted
 from .master import Membership
@@ -44,9 +44,12 @@ class Loop:
         self._pod = pod
         self._instance = random.SystemRandom().getrandbits(63)
         self.terminated = False
-        self._has_left = False
+        # The thread that leaves the job, and that it has left.
+        self._leaver: Optional[int] = None
+        self._has_left = threading.Event()
         self._leaving = threading.Lock()
-        self._failure, self._is_lost = "", False
+        self._own_threads: Set[int] = set()
+        self._failure, self._is_lost, self._exit = "", False, ""
         # Processes that are forked from this one are no workers.
         self._process = os.getpid()
         self._at_end: List[Callable[[], None]] = []
@@ -71,14 +74,23 @@ class Loop:
 
     def check(self) -> None:
         """Raises the error of a master that is away or refuses this worker, and ends the process if
-        it has to leave."""
+        it has to leave. No lock is held that a call at the end needs."""
         if os.getpid() != self._process:
             return
+        is_own = threading.get_ident() in self._own_threads
+        if not is_own:
+            # The script has not ended by it.
+            self._exit = ""
         if self.members.failure is not None:
             raise self.members.failure
         if self.is_leaving():
-            self.leave(pb.LEAVE_REASON_PREEMPTED)
+            if not is_own:
+                self.leave(pb.LEAVE_REASON_PREEMPTED)
             raise SystemExit(EXIT_TERMINATED)
+
+    def add_own_thread(self) -> None:
+        """The calling thread is one of a service: `check` ends it before the worker leaves."""
+        self._own_threads.add(threading.get_ident())
 
     def at_end(self, call: Callable[[], None]) -> None:
         """Called before the worker leaves; the last one first."""
@@ -91,33 +103,52 @@ class Loop:
         return lambda: time.monotonic() > until
 
     def leave(self, reason: int, message: str = "") -> None:
-        """Leaves the job, once."""
+        """Leaves the job, once. A second thread returns when the first one has left."""
+        thread = threading.get_ident()
         with self._leaving:
-            if self._has_left:
-                return
-            self._has_left = True
+            is_first = self._leaver is None
+            self._leaver = thread if is_first else self._leaver
+        if is_first:
+            try:
+                self._leave(reason, message)
+            finally:
+                self._has_left.set()
+        elif self._leaver != thread:
+            self._has_left.wait()
+
+    def _leave(self, reason: int, message: str) -> None:
         while self._at_end:
-            self._at_end.pop()()
+            try:
+                self._at_end.pop()()
+            except Exception:
+                # The others are called all the same: tasks are handed back.
+                log(f"an error while the worker leaves:\n{traceback.format_exc()}")
         self.members.stop()
         request = pb.LeaveRequest(worker_id=self.id, reason=reason, message=message)
         try:
             self.master.call("Leave", request, interrupted=lambda: True)
         except (CallError, Interrupted) as error:
-            log(f"the master finds out by itself that this worker has left: {error}")
+            log(f"the master was not told; it notices by the missing heartbeat: {error}")
 
     # The end of the script.
 
     def watch_the_script(self) -> None:
-        """Leaves when the script ends: with its trace, if it has failed."""
-        previous = sys.excepthook
+        """Leaves when the script ends: with its trace, if it has failed, or what it gave to
+        `sys.exit`. `os._exit` ends a script unnoticed, and `raise SystemExit` counts as done."""
+        previous, leave_script = sys.excepthook, sys.exit
+        is_main = threading.current_thread() is threading.main_thread()
 
         def failed(kind: Any, error: Any, trace: Any) -> None:
             self._failure = "".join(traceback.format_exception(kind, error, trace))
             previous(kind, error, trace)
 
-        sys.excepthook = failed
+        def left(status: Any = None) -> None:
+            if status and threading.current_thread() is threading.main_thread():
+                self._exit = f"sys.exit({status!r})\n"
+            leave_script(status)
+
+        sys.excepthook, sys.exit = failed, left  # type: ignore[assignment]
         atexit.register(self._end)
-        is_main = threading.current_thread() is threading.main_thread()
         if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, self._on_term)
 
@@ -133,10 +164,13 @@ class Loop:
         self._failure, self._is_lost = "".join(trace), True
 
     def _end(self) -> None:
-        if not self._failure:
+        if os.getpid() != self._process:
+            return
+        failure = self._failure or self._exit
+        if not failure:
             self.leave(pb.LEAVE_REASON_DONE)
             return
-        self.leave(pb.LEAVE_REASON_CODE_ERROR, self._failure[-16_000:])
+        self.leave(pb.LEAVE_REASON_CODE_ERROR, failure[-16_000:])
         if self._is_lost:
             print(self._failure, file=sys.stderr, flush=True)
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Training loops of one's own with PyTorch whose workers add up their gradients. Owns: the
+"""Custom training loops with PyTorch whose workers add up their gradients. Owns: the
 published controller and optimizer. Does not know about: rounds (`sums`)."""
 
 from __future__ import annotations
@@ -16,6 +16,12 @@ from .loop import Loop, LoopError
 from .shards import DataShardService
 from .sums import Again, Model, Sums
 from .trees import pack, unpack
+
+
+def _array(value: Any) -> np.ndarray:
+    """The values of a tensor; numpy has no bfloat16."""
+    value = value.detach().cpu()
+    return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
 
 
 class _TorchModel(Model):
@@ -36,12 +42,14 @@ class _TorchModel(Model):
         gradients = (
             torch.zeros_like(one) if one.grad is None else one.grad for one in self._parameters
         )
-        parts = [one.detach().cpu().numpy().ravel() for one in [*gradients, *self._buffers()]]
+        parts = [_array(one).ravel() for one in [*gradients, *self._buffers()]]
         rates = [float(group["lr"]) for group in self._optimizer.param_groups]
         return np.concatenate([*parts, rates]).astype(np.float32)
 
     def update(self, mean: np.ndarray) -> None:
         at = 0
+        # As after a step of one process the parameters have the gradients of the script.
+        gradients = [one.grad for one in self._parameters]
         with torch.no_grad():
             for one in self._parameters:
                 one.grad = self._at(mean, at, one)
@@ -57,6 +65,8 @@ class _TorchModel(Model):
         self._optimizer.own_step()
         for group, rate in zip(groups, own):
             group["lr"] = rate
+        for one, gradient in zip(self._parameters, gradients):
+            one.grad = gradient
 
     @staticmethod
     def _at(mean: np.ndarray, at: int, like: Any) -> Any:
@@ -65,7 +75,7 @@ class _TorchModel(Model):
 
     def pack(self) -> Tuple[bytes, List[np.ndarray]]:
         tree = [self._module.state_dict(), self._optimizer.state_dict()]
-        return pack(tree, lambda of: of.detach().cpu().numpy() if torch.is_tensor(of) else None)
+        return pack(tree, lambda of: _array(of) if torch.is_tensor(of) else None)
 
     def unpack(self, description: bytes, fill: Any) -> None:
         model, optimizer = unpack(description, fill, torch.from_numpy)
@@ -109,6 +119,22 @@ class _Distributed:
         return max(1, each + (self.sums.rank < more))
 
 
+def _rebind_step(optimizer: Any) -> None:
+    """A schedule that was made before has an attribute `step` that notes a step of the own class."""
+    noting = optimizer.__dict__.pop("step", None)
+    if noting is None:
+        return
+
+    @functools.wraps(getattr(noting, "__func__", noting))
+    def step(*arguments: Any, **named: Any) -> Any:
+        # By these the schedules of this and of earlier releases know of the step.
+        optimizer._opt_called = True
+        optimizer._step_count = getattr(optimizer, "_step_count", 0) + 1
+        return type(optimizer).step(optimizer, *arguments, **named)
+
+    optimizer.step = step
+
+
 def DistributedOptimizer(
     optimizer: Any,
     named_parameters: Any = None,
@@ -143,6 +169,7 @@ def DistributedOptimizer(
     if not issubclass(own, _Distributed):
         # Of its own class still: schedules look at that.
         optimizer.__class__ = type(own.__name__, (_Distributed, own), {})
+        _rebind_step(optimizer)
     optimizer.fixed_global_batch_size = fixed_global_batch_size
     optimizer.backward_passes_per_step = backward_passes_per_step
     optimizer.global_batch_num_per_step = global_batch_num_per_step or int(
@@ -169,6 +196,7 @@ class PyTorchAllReduceController:
         self._module: Any = None
         self._optimizer: Any = None
         self._resumed = 0
+        self.data_shard_service.check_ready = self._check_joined
 
     def set_broadcast_model(self, model: Any) -> None:
         """The model that all workers get."""
@@ -202,10 +230,12 @@ class PyTorchAllReduceController:
         records = self._sums.batches * self.data_shard_service.batch_size
         return self._resumed + records // self.data_shard_service.dataset_size
 
-    def _begin(self) -> None:
+    def _check_joined(self) -> None:
         if self._sums.model is None:
-            raise LoopError("call set_broadcast_model and set_broadcast_optimizer before a step")
-        self._sums.begin()
+            raise LoopError(
+                "call set_broadcast_model and set_broadcast_optimizer of the controller before the "
+                "loop"
+            )
 
     def elastic_run(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """The function that trains one minibatch, to be called in its place: it is called again if
@@ -213,24 +243,32 @@ class PyTorchAllReduceController:
 
         @functools.wraps(func)
         def run(*arguments: Any, **named: Any) -> Any:
-            self._begin()
-            self._optimizer.update_gradients = None
-            while True:
-                try:
-                    result = func(*arguments, **named)
-                    break
-                except Again:
-                    continue
-            if self._optimizer.update_gradients is None:
-                raise LoopError(f"{func.__name__} made no step of the optimizer")
-            self.data_shard_service.note_trained()
-            return result
+            self._check_joined()
+            self._sums.begin()
+            try:
+                return self._repeated(lambda: func(*arguments, **named), func.__name__)
+            finally:
+                self._sums.end()
 
         return run
 
+    def _repeated(self, train: Callable[[], Any], name: str) -> Any:
+        self._optimizer.update_gradients = None
+        while True:
+            try:
+                result = train()
+                break
+            except Again:
+                # Those of the attempt, which a script may set to zero only after its step.
+                self._optimizer.zero_grad()
+        if self._optimizer.update_gradients is None:
+            raise LoopError(f"{name} made no step of the optimizer")
+        return result
+
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Around the loop; the published form has it."""
+        """Around the loop. Raises LoopError without a model and an optimizer."""
+        self._check_joined()
         yield
 
 

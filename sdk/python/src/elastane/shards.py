@@ -1,4 +1,4 @@
-"""Shards of a data set for a training loop of one's own. Owns: which records this worker gets, and
+"""Shards of a data set for a custom training loop. Owns: which records this worker gets, and
 how many of them are trained. Does not know about: what a record is, gradients.
 
 The script says how many records there are and how often they are trained; the master divides them
@@ -49,12 +49,20 @@ class Task(NamedTuple):
     """`TRAINING`."""
 
 
-class _Given:
+class _Pending:
     """A task in hand, and how many of its records are reported."""
 
     def __init__(self, work: Work, shard: Shard) -> None:
         self.work, self.shard = work, shard
         self.task = Task(int(work.task.task_id), shard, TRAINING)
+
+
+class _Part:
+    """Records of a task that follow each other. Those of a task that this worker has no more are
+    trained like others, and count for nothing."""
+
+    def __init__(self, work: Work, count: int) -> None:
+        self.work, self.count = work, count
 
 
 class Order:
@@ -109,7 +117,8 @@ class DataShardService:
         dataset_name, master_client: for the published forms only.
 
     Raises:
-        LoopError: outside of a job, or if the numbers are not those of the job.
+        LoopError: outside of a job, or if num_epochs is not that of the job. Only the worker that
+            reports the data set to the master knows: the numbers of the others are not compared.
         ValueError: for numbers that are none.
     """
 
@@ -128,7 +137,7 @@ class DataShardService:
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; it is at least 1")
         if task_type != TRAINING:
-            raise ValueError(f"task_type is {task_type}; a loop of one's own trains: {TRAINING}")
+            raise ValueError(f"task_type is {task_type}; a custom training loop has {TRAINING}")
         if not dataset_size or dataset_size < 1:
             raise ValueError("dataset_size is missing: the number of records of the data set")
         self.batch_size, self.dataset_size = batch_size, dataset_size
@@ -140,11 +149,11 @@ class DataShardService:
         if self.loop.needs_data:
             self._report_data(num_epochs, dataset_size)
         self._lock = threading.RLock()
-        self._pending: Deque[_Given] = deque()
+        self._pending: Deque[_Pending] = deque()
         # Records that were given out and are not trained, and the minibatches that were trained and
         # are not counted.
-        self._given = 0
-        self._uncounted: Deque[int] = deque()
+        self._given: Deque[_Part] = deque()
+        self._uncounted: Deque[List[_Part]] = deque()
         self._reported_at = 0.0
         self.while_waiting: Callable[[], None] = lambda: None
         """Called again and again while this worker has no minibatch to train and others may."""
@@ -152,6 +161,8 @@ class DataShardService:
         """Called once all records of all workers are trained."""
         self.before_first: Callable[[], None] = lambda: None
         """Called before this worker asks for its first task."""
+        self.check_ready: Callable[[], None] = lambda: None
+        """Called before the script waits for records; raises if it can get none."""
         self._prefetched: Optional[Prefetch] = None
         self.loop.at_end(self._hand_back)
 
@@ -184,7 +195,7 @@ class DataShardService:
             )
         return self._prefetched
 
-    def _next(self) -> Optional[_Given]:
+    def _next(self) -> Optional[_Pending]:
         """The next task; None if there is none yet. Raises StopIteration when there is no more."""
         while True:
             work, is_done = self._prefetch.next(_LOOK_S)
@@ -197,17 +208,22 @@ class DataShardService:
             task = work.task
             if task.kind == pb.TASK_KIND_TRAIN:
                 shard = self._order.shard(task.epoch, int(task.start), int(task.end))
-                given = _Given(work, shard._replace(name=self._name))
+                pending = _Pending(work, shard._replace(name=self._name))
                 with self._lock:
-                    self._pending.append(given)
-                return given
-            log(f"task {task.task_id}: a loop of one's own saves its model itself")
+                    self._pending.append(pending)
+                    self._given.append(_Part(work, work.count))
+                return pending
+            log(f"task {task.task_id}: a custom training loop saves its model itself")
             work.visited = work.count
             self._report(work, pb.TASK_OUTCOME_FINISHED)
             self._prefetch.drop(work)
 
     def fetch_shard(self) -> Optional[Shard]:
         """The next shard; None when all records of all epochs are trained."""
+        self.check_ready()
+        with self._lock:
+            # The script has stopped with what is left of a failed task.
+            self._given = deque(part for part in self._given if self._is_held(part.work))
         while True:
             self.loop.check()
             try:
@@ -216,11 +232,9 @@ class DataShardService:
                 self.when_done()
                 return None
             if found is not None:
-                with self._lock:
-                    self._given += found.work.count
                 return found.shard
             with self._lock:
-                is_idle = self._given == 0
+                is_idle = not self._given
             if is_idle:
                 self.while_waiting()
 
@@ -238,33 +252,49 @@ class DataShardService:
         """A minibatch is trained, of `batch_size` records (that of the service). With `err_msg` it
         has failed: its task is given out again. Returns True if a task has ended with it."""
         with self._lock:
-            count = self.note_trained(batch_size)
-            self._uncounted.pop()
-            has_ended = self._fail(count, err_msg) if err_msg else self._count(count)
+            parts = self._take_given(batch_size)
+            has_ended = self._fail(parts, err_msg) if err_msg else self._count(parts)
         self.loop.check()
         return has_ended
 
-    def note_trained(self, batch_size: Optional[int] = None) -> int:
-        """A minibatch is trained, and is not in the models of all workers yet. Returns the number
-        of its records: the last one has fewer."""
+    def note_trained(self) -> None:
+        """A minibatch is trained, and is not in the models of all workers yet."""
         with self._lock:
-            count = min(self.batch_size if batch_size is None else batch_size, self._given)
-            self._given -= count
-            self._uncounted.append(count)
-            return count
+            self._uncounted.append(self._take_given(None))
 
     def confirm(self, batches: int) -> None:
-        """So many minibatches that were trained are in the models of all workers."""
+        """Number of further minibatches, in their order, that the models of all workers have."""
         with self._lock:
-            self._count(sum(self._uncounted.popleft() for _ in range(batches)))
+            for _ in range(batches):
+                self._count(self._uncounted.popleft())
 
-    def _count(self, count: int) -> bool:
+    def _take_given(self, batch_size: Optional[int]) -> List[_Part]:
+        """The first records that were given out, as many as a minibatch of this size has."""
+        count = self._records_of(self.batch_size if batch_size is None else batch_size)
+        parts = []
+        while count and self._given:
+            first = self._given[0]
+            parts.append(_Part(first.work, min(count, first.count)))
+            first.count -= parts[-1].count
+            count -= parts[-1].count
+            if not first.count:
+                self._given.popleft()
+        return parts
+
+    def _records_of(self, batch_size: int) -> int:
+        """Number of records that a minibatch of this size has."""
+        return batch_size
+
+    def _is_held(self, work: Work) -> bool:
+        return any(one.work is work for one in self._pending)
+
+    def _count(self, parts: List[_Part]) -> bool:
         has_ended = False
-        while count and self._pending:
-            work = self._pending[0].work
-            here = min(count, work.count - work.visited)
-            work.visited += here
-            count -= here
+        for part in parts:
+            work = part.work
+            if not self._is_held(work):
+                continue
+            work.visited += part.count
             if work.visited == work.count:
                 self._end(work, pb.TASK_OUTCOME_FINISHED)
                 has_ended = True
@@ -276,27 +306,24 @@ class DataShardService:
         return has_ended
 
     def _end(self, work: Work, outcome: int, message: str = "") -> None:
-        if not self._report(work, outcome, message):
-            log(f"task {work.task.task_id}: dropped, it was given to another")
-        self._forget(work)
+        if self._report(work, outcome, message):
+            self._forget(work)
+        else:
+            self._lost(work)
 
     def _lost(self, work: Work) -> None:
         log(f"task {work.task.task_id}: dropped, it was given to another")
-        self._given -= min(self._given, work.count - work.visited)
         self._forget(work)
 
     def _forget(self, work: Work) -> None:
-        self._pending.popleft()
+        self._pending = deque(one for one in self._pending if one.work is not work)
         self._prefetch.drop(work)
 
-    def _fail(self, count: int, message: str) -> bool:
-        if not self._pending:
-            return False
-        work = self._pending[0].work
-        rest = work.count - work.visited
-        self._given -= min(self._given, max(0, rest - count))
-        self._end(work, pb.TASK_OUTCOME_FAILED, message)
-        return True
+    def _fail(self, parts: List[_Part], message: str) -> bool:
+        held = [part.work for part in parts if self._is_held(part.work)]
+        if held:
+            self._end(held[0], pb.TASK_OUTCOME_FAILED, message)
+        return bool(held)
 
     def _hand_back(self) -> None:
         """All tasks in hand, with the number of their trained records."""

@@ -1,4 +1,4 @@
-"""Training loops of one's own that add up their gradients. Owns: the rounds of the workers of such
+"""Custom training loops that add up their gradients. Owns: the rounds of the workers of such
 a job, and what becomes of a minibatch when one of them comes or goes. Does not know about:
 frameworks (`Model`), how bytes go round (`ring`), records (`shards`).
 
@@ -44,8 +44,8 @@ class Model:
     """Length of the vector."""
 
     def read(self) -> np.ndarray:
-        """What all workers have the mean of in an update, as a vector of float32: the gradients of
-        a minibatch, buffers, learning rates."""
+        """Vector that an update averages, of float32: the gradients of a minibatch, buffers,
+        learning rates."""
         raise NotImplementedError
 
     def update(self, mean: np.ndarray) -> None:
@@ -90,7 +90,9 @@ class Sums:
         self._unsafe = 0
         # Minibatches of a round that may have ended for others, and the version before it.
         self._in_flight: Optional[Tuple[int, int]] = None
-        self._is_ended = False
+        # A minibatch of the script is trained now; whether it is noted.
+        self._is_training = self._is_noted = False
+        self._is_ended = self._has_left = False
         self._has_joined = threading.Event()
         loop.at_end(self._leave)
         service.before_first = self._await_model
@@ -117,16 +119,28 @@ class Sums:
         self._has_joined.set()
 
     def begin(self) -> None:
-        """Returns once the workers have the same model."""
+        """A minibatch begins, once the workers have the same model: until its end only its step
+        changes the model."""
+        self._await_same()
         with self._lock:
-            while not self._has_model:
-                self._round(None, 0)
+            self._is_training, self._is_noted = True, False
+
+    def end(self) -> None:
+        """The minibatch that has begun is trained, or has failed."""
+        self._is_training = False
+
+    def _await_same(self) -> None:
+        while not self._has_model:
+            self._loop.check()
+            with self._lock:
+                if not self._has_model:
+                    self._round(None, 0)
 
     def _await_model(self) -> None:
         """Tasks are asked for once the life of the model is known that they are of."""
         while not self._has_joined.wait(_LOOK_S):
             self._loop.check()
-        self.begin()
+        self._await_same()
 
     def step(self, per_update: int) -> bool:
         """Takes the gradients of a minibatch, and makes an update with those of the other workers
@@ -137,22 +151,25 @@ class Sums:
         assert self.model is not None, "begin comes first"
         with self._lock:
             vector = self.model.read()
+            if not self._is_noted:
+                self._service.note_trained()
+                self._is_noted = True
             if self._waiting + 1 < per_update:
                 self._sum = self._sum + vector if self._waiting else vector.copy()
                 self._waiting += 1
                 return False
             whole = self._sum + vector if self._waiting else vector
             count = self._waiting + 1
-            while not self._round(whole, count):
-                pass
-            return True
+        while True:
+            self._loop.check()
+            with self._lock:
+                if self._round(whole, count):
+                    return True
 
     # Rounds.
 
     def _round(self, vector: Optional[np.ndarray], count: int, flags: int = 0) -> bool:
         """Runs one round. Returns True once the minibatches are in the model."""
-        if not flags:
-            self._loop.check()
         try:
             ring = self._meeting.ring()
             if ring is None:
@@ -194,7 +211,10 @@ class Sums:
         if len(marks) > 1:
             return self._hand_on(ring, source, vector)
         if any(one.floats != newest.floats for one in headers):
-            raise ValueError("the workers have models of different sizes")
+            sizes = ", ".join(f"{rank}: {one.floats}" for rank, one in enumerate(headers))
+            raise ValueError(f"the models of the workers differ in size; numbers by rank: {sizes}")
+        # No worker has made the update that this one has not.
+        self._in_flight = None
         self._confirm()
         if any(one.flags & _LEAVES for one in headers):
             if not all(one.flags & _LEAVES for one in headers):
@@ -239,7 +259,7 @@ class Sums:
             self._note(flight[0])
             return True
         if before[0] and not is_of_life:
-            raise LoopError("the other workers have begun again without this one: it ends")
+            raise LoopError("the other workers restarted training without this worker; it exits")
         if vector is not None:
             raise Again()
         return False
@@ -260,7 +280,7 @@ class Sums:
         return count > 0
 
     def _note(self, count: int) -> None:
-        """Minibatches of this worker are in its model."""
+        """Adds to the number of minibatches of this worker that are in its model."""
         self._unsafe += count
         self._waiting = 0
 
@@ -273,21 +293,30 @@ class Sums:
     # While there are no records, and at the end.
 
     def _idle(self) -> None:
+        self._loop.check()
         with self._lock:
-            if self.model is None:
+            if self.model is None or self._is_training or self._has_left:
                 return
-            # Records that wait for others are not given to other workers.
-            self._round(self._sum if self._waiting else None, self._waiting)
+            try:
+                # Records that wait for others are not given to other workers.
+                self._round(self._sum if self._waiting else None, self._waiting)
+            except Again:
+                # Their minibatches cannot be computed again: the sum is in the next update.
+                pass
 
     def _finish(self) -> None:
         """All records are trained: waits until all workers know of it."""
-        with self._lock:
-            while self._has_model and self._loop.members.failure is None:
-                if not self._meeting.is_in_world:
+        while self._has_model and self._loop.members.failure is None:
+            self._loop.check()
+            with self._lock:
+                if self._has_left or not self._meeting.is_in_world:
                     return
-                self._round(None, 0, _DONE)
-                if self._is_ended and self._has_told():
-                    return
+                if not self._is_training:
+                    self._round(None, 0, _DONE)
+                    if self._is_ended and self._has_told():
+                        return
+                    continue
+            time.sleep(_IDLE_S)
 
     def _has_told(self) -> bool:
         """The first worker reports the end to the master, then all leave. If it dies meanwhile,
@@ -321,7 +350,8 @@ class Sums:
         """Before this worker leaves: what it has trained is in the models of others."""
         is_over = self._loop.has_until()
         with self._lock:
-            while self._unsafe and self._meeting.is_in_world and not is_over():
+            self._has_left = True
+            while (self._unsafe or self._in_flight) and self._meeting.is_in_world and not is_over():
                 if self._meeting.is_ended or self._loop.members.failure is not None:
                     break
                 self._round(None, 0, _LEAVES)
