@@ -58,6 +58,23 @@ def together(listeners, work, generation=1, token=TOKEN):
     return found
 
 
+def test_a_ring_that_is_closed_ends_for_the_others_although_a_fork_has_copies(listeners):
+    copies = []
+
+    def work(ring):
+        if ring.rank == 0:
+            # As a process of a loader has them.
+            copies.extend(os.dup(one.fileno()) for one in ring._neighbours)
+            ring.close()
+            return None
+        return ring.gather(b"x")
+
+    _, error = together(listeners(2), work)
+    for one in copies:
+        os.close(one)
+    assert isinstance(error, Broken)
+
+
 @pytest.mark.parametrize("size", range(1, 6))
 def test_sums_are_exact_and_the_same_everywhere(listeners, size):
     # Empty, shorter than the ring, odd, longer than any buffer of a socket.

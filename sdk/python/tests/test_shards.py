@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -135,7 +136,46 @@ def test_a_worker_that_gets_sigterm_hands_back_what_it_has_not_trained(start):
     assert [record for batch in first + second for record in batch] == list(range(SIZE))
 
 
-def test_a_worker_that_waits_in_a_loader_leaves_at_sigterm(start):
+LOADER = """
+import os, torch
+class Records(torch.utils.data.Dataset):
+    def __len__(self): return sys.maxsize
+    def __getitem__(self, index): return service.fetch_record_index()
+def begins(number): print("loader", os.getpid(), flush=True)
+"""
+LOADS = """
+for batch in torch.utils.data.DataLoader(
+    Records(), batch_size=4, num_workers=2, worker_init_fn=begins
+):
+    train(batch.tolist())
+    service.report_batch_done()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_worker_that_waits_in_a_loader_ends_with_its_processes(start, number):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    of = job()
+    with of.lock:
+        # The other worker holds all tasks.
+        of.todo = []
+        of.doing[1] = (99, pb.Task(task_id=1, kind=pb.TASK_KIND_TRAIN))
+        of.shards = []
+    worker = start(of, LOADER + "service = RecordIndexService(4, 1, SIZE)\n" + LOADS)
+    loaders = [os.pidfd_open(int(worker.stdout.readline().split()[1])) for _ in range(2)]
+    worker.send_signal(number)
+    assert worker.wait(120) == (143 if number == signal.SIGTERM else -signal.SIGKILL)
+    for loader in loaders:
+        ended = select.poll()
+        ended.register(loader, select.POLLIN)
+        assert ended.poll(60_000), "a process of the loader is left"
+        os.close(loader)
+    of.stop()
+    if number == signal.SIGTERM:
+        assert of.left[0][0] == pb.LEAVE_REASON_PREEMPTED
+
+
+def test_a_worker_that_waits_for_records_leaves_at_sigterm(start):
     of = job()
     with of.lock:
         # The other worker holds all tasks.
@@ -182,6 +222,37 @@ def test_a_script_that_fails_says_so_to_the_master(start):
     assert code == 1 and "ZeroDivisionError" in error
     reason, message = of.left[0]
     assert reason == pb.LEAVE_REASON_CODE_ERROR and message.endswith("division by zero\n")
+
+
+def test_a_script_ends_although_its_minibatches_are_not_taken(start):
+    # More than a pipe of the system holds.
+    of = Job({"records_per_task": "64000"}, records_per_task=64_000)
+    many = BY_RECORD.replace("SIZE", "64000").replace("batch_size=4", "batch_size=1000")
+    fails = many.replace("for records in loader():", "service.fetch_record_index()\n1 / 0")
+    fails = fails.split("1 / 0")[0] + "1 / 0"
+    code, _, error = trained(start(of, fails, "num_epochs=1"))
+    of.stop()
+    assert code == 1 and "ZeroDivisionError" in error
+    assert of.left[0][0] == pb.LEAVE_REASON_CODE_ERROR
+
+
+@pytest.mark.parametrize("status, code", [("'no such file'", 1), ("3", 3), ("0", 0), ("", 0)])
+def test_the_status_of_a_script_tells_the_master_whether_it_has_failed(start, status, code):
+    of = job()
+    ends = f"service = build_data_shard_service(4, 1, SIZE)\nsys.exit({status})"
+    assert trained(start(of, ends))[0] == code
+    of.stop()
+    failed = (pb.LEAVE_REASON_CODE_ERROR, f"sys.exit({status})\n")
+    assert of.left[0] == (failed if code else (pb.LEAVE_REASON_DONE, ""))
+
+
+def test_an_exit_that_the_script_catches_is_no_failure(start):
+    of = job()
+    caught = "\ntry:\n    sys.exit(2)\nexcept SystemExit: pass\n"
+    service, loop = BY_SHARD.split("while True:", 1)
+    assert trained(start(of, service + caught + "while True:" + loop, "num_epochs=1"))[0] == 0
+    of.stop()
+    assert of.left[0] == (pb.LEAVE_REASON_DONE, "")
 
 
 @pytest.mark.parametrize(
@@ -232,17 +303,8 @@ def test_the_order_of_an_epoch_has_each_record_once_and_is_that_of_all_workers()
 def test_a_loader_with_processes(start):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     of = job()
-    loader = """
-import torch
-service = RecordIndexService(batch_size=4, num_epochs=2, dataset_size=SIZE)
-class Records(torch.utils.data.Dataset):
-    def __len__(self): return sys.maxsize
-    def __getitem__(self, index): return service.fetch_record_index()
-for batch in torch.utils.data.DataLoader(Records(), batch_size=4, num_workers=2):
-    train(batch.tolist())
-    service.report_batch_done()
-"""
-    code, batches, error = trained(start(of, loader))
+    service = "service = RecordIndexService(batch_size=4, num_epochs=2, dataset_size=SIZE)\n"
+    code, batches, error = trained(start(of, LOADER + service + LOADS))
     of.stop()
     assert code == 0, error
     once = [record for batch in batches for record in set(batch)]

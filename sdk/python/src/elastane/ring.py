@@ -61,7 +61,8 @@ class Ring:
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def abort(self) -> None:
-        """Ends the call that is under way, and all later ones; from any thread."""
+        """Ends the call that is under way, and all later ones; from any thread. Also where another
+        process has copies of the connections, as a fork does."""
         self._is_aborted = True
         for one in self._neighbours or ():
             try:
@@ -73,9 +74,9 @@ class Ring:
 
     def close(self) -> None:
         """Ends the connections; by the thread that makes the calls."""
+        self.abort()
         for one in self._neighbours or ():
             one.close()
-        self._is_aborted = True
 
     # Calls that all workers make together.
 
