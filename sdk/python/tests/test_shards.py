@@ -1,4 +1,4 @@
-"""Shards of a training loop of one's own, with a stand-in of the master; scripts are processes."""
+"""Shards of a custom training loop, with a stand-in of the master; scripts are processes."""
 
 import multiprocessing
 import os
@@ -261,7 +261,7 @@ def test_an_exit_that_the_script_catches_is_no_failure(start):
         ("build_data_shard_service(4, 2, SIZE)", "of the script is 2, and that of the job 3"),
         ("build_data_shard_service(4, 1)", "dataset_size is missing"),
         ("build_data_shard_service(0, 1, SIZE)", "batch_size is 0; it is at least 1"),
-        ("build_data_shard_service(4, 1, SIZE, task_type=2)", "task_type is 2; a custom training loop has 1"),
+        ("build_data_shard_service(4, 1, SIZE, task_type=2)", "is 2; a custom training loop has 1"),
     ],
 )
 def test_numbers_that_cannot_be(start, script, says):

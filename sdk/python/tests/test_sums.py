@@ -1,4 +1,4 @@
-"""Training loops of one's own that add up their gradients, with a stand-in of the master; scripts
+"""Custom training loops that add up their gradients, with a stand-in of the master; scripts
 are processes of PyTorch."""
 
 import json

@@ -89,8 +89,8 @@ def _like(outputs: Any, values: np.ndarray) -> Any:
 
 
 def _made_up(truth: np.ndarray, outputs: Any) -> List[Any]:
-    """Outputs of these shapes that differ, as they are near the labels: probabilities and the labels
-    themselves for one output, else the classes."""
+    """Outputs of this shape that differ as the labels do: probabilities and the labels themselves
+    for one output of a record, else their classes."""
     if _rank(outputs) == 2 and outputs.shape[1] > 1:
         width = int(outputs.shape[1])
         return [_like(outputs, np.eye(width)[truth.astype(np.int64) % width])]

@@ -2,8 +2,8 @@
 the job by the variables of the pod, and leaving it in order. Does not know about: shards,
 gradients.
 
-Such a process is a script that the job starts in each worker. SIGTERM, or a request of the
-master, is only noted; the script ends, with exit code 143, at its next call of a service, which hands its
+Such a process is a script that the job starts in each worker. SIGTERM, or a request of the master,
+is only noted; the script ends, with exit code 143, at its next call of a service, which hands its
 tasks back.
 """
 

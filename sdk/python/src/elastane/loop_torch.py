@@ -120,7 +120,7 @@ class _Distributed:
 
 
 def _rebind_step(optimizer: Any) -> None:
-    """A schedule that was made before has an attribute `step` that notes a step of the own class."""
+    """Replaces the attribute `step` that a schedule has set, which calls that of the own class."""
     noting = optimizer.__dict__.pop("step", None)
     if noting is None:
         return

@@ -344,5 +344,3 @@ class SparseEmbedding(tf.keras.layers.Layer):  # type: ignore[misc]
         own = {name: getattr(self, name) for name in ("input_dim", "output_dim", "combiner")}
         initializer = tf.keras.initializers.serialize(self.embeddings_initializer)
         return {**super().get_config(), **own, "embeddings_initializer": initializer}
-
-

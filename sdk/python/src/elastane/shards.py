@@ -263,7 +263,7 @@ class DataShardService:
             self._uncounted.append(self._take_given(None))
 
     def confirm(self, batches: int) -> None:
-        """Number of further minibatches, in their order, that the models of all workers have."""
+        """Adds the next noted minibatches, this many, to those that all models have."""
         with self._lock:
             for _ in range(batches):
                 self._count(self._uncounted.popleft())

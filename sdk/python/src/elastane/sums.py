@@ -240,9 +240,7 @@ class Sums:
         assert self.model is not None, "a header without one has no floats"
         is_source = ring.rank == source
         description, arrays = self.model.pack() if is_source else (b"", [])
-        numbers = np.array(
-            [self._life, self._instance, self.version, self.batches], np.uint64
-        )
+        numbers = np.array([self._life, self._instance, self.version, self.batches], np.uint64)
         before = (self._life, self.version)
         ring.hand_on(source, numbers)
         description = ring.hand_on_message(source, description)
@@ -264,9 +262,7 @@ class Sums:
             raise Again()
         return False
 
-    def _reduce(
-        self, ring: Ring, vector: Optional[np.ndarray], count: int, total: int
-    ) -> bool:
+    def _reduce(self, ring: Ring, vector: Optional[np.ndarray], count: int, total: int) -> bool:
         assert self.model is not None, "all have it"
         sums = np.zeros(self.model.floats, np.float32) if vector is None else vector.copy()
         self._in_flight = (count, self.version) if count else None

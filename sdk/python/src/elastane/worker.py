@@ -4,9 +4,9 @@ Owns: the loop over tasks, and leaving in order. Does not know about: how gradie
 (`backends`), how calls are repeated (`connection`).
 
 A worker registers with the master, loads the model and the data that the settings name, and works
-through tasks until there are no more. SIGTERM, or the master's word, makes it finish the minibatch
-that it computes, hand its tasks back with the number of finished records, and leave. Exit codes: 0
-done, 143 it was to leave, 1 the model, the data or the code failed, 2 the master refuses this worker
+through tasks until there are no more. SIGTERM, or a request of the master, makes it finish the
+minibatch that it computes, hand its tasks back with the number of finished records, and leave. Exit
+codes: 0 done, 143 it was to leave, 1 the model, the data or the code failed, 2 the master refuses this worker
 or cannot be reached, 3 it and another worker do not reach each other. In a pod with several GPUs it
 runs once for each of them (`processes`).
 """

@@ -1,2 +1,2 @@
-"""Published modules for training loops of one's own. Owns: their names. Does not know about: how
+"""Published modules for custom training loops. Owns: their names. Does not know about: how
 records and gradients are shared (`elastane.shards`)."""

@@ -1,4 +1,4 @@
-"""Published names for training loops of one's own with TensorFlow. Owns: refusing them when they
+"""Published names for custom training loops with TensorFlow. Owns: refusing them when they
 are called. Does not know about: rounds of workers, which loops of PyTorch have."""
 
 from elastane.refused import refused
