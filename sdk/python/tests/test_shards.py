@@ -1,5 +1,6 @@
 """Shards of a custom training loop, with a stand-in of the master; scripts are processes."""
 
+import contextlib
 import multiprocessing
 import os
 import select
@@ -85,8 +86,8 @@ def start(tmp_path):
 
     yield start
     for process in processes:
-        # With the processes of its loader.
-        if process.poll() is None:
+        # With the processes of its loader, which may be left.
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 

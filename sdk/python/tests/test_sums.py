@@ -1,6 +1,7 @@
 """Custom training loops that add up their gradients, with a stand-in of the master; scripts
 are processes of PyTorch."""
 
+import contextlib
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ from elastane import contract
 pytest.importorskip("torch", reason="PyTorch is not installed")
 SIZE = 48
 # Each minibatch adds 1 to its records, and the mean counts: 1 / N with N minibatches in the update.
+# It adds 1 + `once` to `once`, so two halves are no whole there.
 SCRIPT = f"""
 import json, os, signal, sys, time
 import torch
@@ -35,10 +37,12 @@ class Counts(torch.nn.Module):
         super().__init__()
         # Only the first worker's values are those of all.
         self.seen = torch.nn.Parameter(torch.full((SIZE,), START))
+        self.once = torch.nn.Parameter(torch.zeros(SIZE))
         self.register_buffer("mean", torch.zeros(1))
     def forward(self, records):
         self.mean.fill_(records.float().mean())
-        return self.seen[records]
+        once = self.once[records]
+        return self.seen[records] + once * (1 + once.detach())
 
 model = Counts()
 optimizer = DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=1.0), OPTIONS)
@@ -63,7 +67,7 @@ with controller.scope():
         print("trained", *records.tolist(), flush=True)
         AFTER
 print(json.dumps(dict(
-    seen=model.seen.tolist(), mean=model.mean.item(), batches=controller.global_completed_batch_num,
+    seen=model.seen.tolist(), once=model.once.tolist(), mean=model.mean.item(), batches=controller.global_completed_batch_num,
     epoch=controller.get_current_epoch(),
 )), flush=True)
 """
@@ -97,8 +101,8 @@ def start(tmp_path):
 
     yield start
     for process in processes:
-        # With the processes of its loader.
-        if process.poll() is None:
+        # With the processes of its loader, which may be left.
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
@@ -140,6 +144,8 @@ def test_two_workers_have_the_same_model_and_each_record_counts_once(make_job, s
     # Each of two epochs added 1 or 1/2 to the values of the first worker.
     added = np.array(first["seen"]) % 1
     assert np.isin(added, [0, 0.5]).all() and job.is_done and not job.doing
+    # Of 1 or 1/2 in the first epoch.
+    assert np.isin(first["once"], [3, 2, 1.25]).all(), first["once"]
 
 
 def test_a_worker_that_gets_sigterm_takes_nothing_along(make_job, start):
@@ -149,7 +155,7 @@ def test_a_worker_that_gets_sigterm_takes_nothing_along(make_job, start):
     (code, one, _, error), (other_code, two, last, other_error) = map(ended, workers)
     assert (code, other_code) == (143, 0), error + other_error
     assert last["batches"] == SIZE // 4
-    assert np.isin(last["seen"], [1, 0.5]).all(), last["seen"]
+    assert np.isin(last["once"], [1, 0.5]).all(), last["once"]
     assert one and two
 
 
@@ -180,6 +186,7 @@ def test_one_that_joins_gets_the_model_and_waits_without_records(make_job, start
     assert (code, other_code) == (0, 0), error + other_error
     assert last == other and last["batches"] == SIZE // 4
     assert np.isin(np.array(last["seen"]) - 5, [1, 0.5]).all()
+    assert np.isin(last["once"], [1, 0.5]).all(), last["once"]
 
 
 def test_a_fixed_global_minibatch_is_that_of_all_workers_at_the_start(make_job, start):
@@ -202,6 +209,14 @@ def test_a_fixed_global_minibatch_is_that_of_all_workers_at_the_start(make_job, 
 def test_what_cannot_be_is_named(make_job, start, given, says):
     code, _, _, error = ended(start(make_job(), **given))
     assert code == 1 and says in error, error
+
+
+@pytest.mark.parametrize("loop", ["with controller.scope():", "if True:"])
+def test_a_script_that_forgets_the_optimizer_fails(make_job, start, loop):
+    script = SCRIPT.replace("controller.set_broadcast_optimizer(optimizer)", "")
+    script = script.replace("with controller.scope():", loop)
+    code, _, _, error = ended(start(make_job(), script=script))
+    assert code == 1 and "set_broadcast_optimizer of the controller before the loop" in error, error
 
 
 def test_a_job_of_parameter_servers_is_refused(start):
