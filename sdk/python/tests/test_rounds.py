@@ -207,6 +207,13 @@ def test_a_worker_that_waits_for_the_end_leaves_at_sigterm():
     assert [one.flags for one in ring.sent] == [_HAS_MODEL | _DONE] and sums._meeting.stopped
 
 
+def test_a_step_outside_of_a_minibatch_is_an_error():
+    _, service, _, sums = rounds()
+    with pytest.raises(LoopError, match="in the function for elastic_run"):
+        sums.step(1)
+    assert service.noted == 0
+
+
 def test_models_of_different_sizes_are_named():
     _, _, _, sums = rounds(header()._replace(floats=3))
     with pytest.raises(ValueError, match="numbers by rank: 0: 1, 1: 3"):

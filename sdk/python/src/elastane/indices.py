@@ -1,5 +1,5 @@
-"""Single records of a data set for a custom training loop. Owns: giving them to the processes
-of a loader, in minibatches and in turn. Does not know about: tasks and their reports (`shards`).
+"""Single records of a data set for a custom training loop. Owns: giving them to the processes of a
+loader, in minibatches and in turn. Does not know about: tasks and their reports (`shards`).
 """
 
 from __future__ import annotations

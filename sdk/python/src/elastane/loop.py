@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 import traceback
-from typing import Any, Callable, List, Optional, Set
+from typing import Any, Callable, List, Optional
 
 from .connection import CallError, Connection, Interrupted
 from .master import Membership
@@ -48,7 +48,7 @@ class Loop:
         self._leaver: Optional[int] = None
         self._has_left = threading.Event()
         self._leaving = threading.Lock()
-        self._own_threads: Set[int] = set()
+        self._thread = threading.local()
         self._failure, self._is_lost, self._exit = "", False, ""
         # Processes that are forked from this one are no workers.
         self._process = os.getpid()
@@ -77,7 +77,7 @@ class Loop:
         it has to leave. No lock is held that a call at the end needs."""
         if os.getpid() != self._process:
             return
-        is_own = threading.get_ident() in self._own_threads
+        is_own = getattr(self._thread, "is_own", False)
         if not is_own:
             # The script has not ended by it.
             self._exit = ""
@@ -90,7 +90,7 @@ class Loop:
 
     def add_own_thread(self) -> None:
         """The calling thread is one of a service: `check` ends it before the worker leaves."""
-        self._own_threads.add(threading.get_ident())
+        self._thread.is_own = True
 
     def at_end(self, call: Callable[[], None]) -> None:
         """Called before the worker leaves; the last one first."""

@@ -1,6 +1,6 @@
-"""Custom training loops that add up their gradients. Owns: the rounds of the workers of such
-a job, and what becomes of a minibatch when one of them comes or goes. Does not know about:
-frameworks (`Model`), how bytes go round (`ring`), records (`shards`).
+"""Custom training loops that add up their gradients. Owns: the rounds of the workers of such a job,
+and what becomes of a minibatch when one of them comes or goes. Does not know about: frameworks
+(`Model`), how bytes go round (`ring`), records (`shards`).
 
 As in `allreduce`, a round begins with a header of each worker, and all do the same by these
 headers: the first worker, or one with the newest model, hands it on, or gradients are added up and
@@ -146,9 +146,10 @@ class Sums:
         """Takes the gradients of a minibatch, and makes an update with those of the other workers
         once there are `per_update` of this one. Returns True if it has made one.
 
-        Raises Again if the minibatch has to be computed again.
+        Raises Again if the minibatch has to be computed again, and LoopError outside of one.
         """
-        assert self.model is not None, "begin comes first"
+        if self.model is None or not self._is_training:
+            raise LoopError("call the step of the optimizer in the function for elastic_run")
         with self._lock:
             vector = self.model.read()
             if not self._is_noted:
