@@ -1,8 +1,13 @@
+import contextlib
+import importlib.util
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
+
+from elastane import contract
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.path.join(HERE, os.pardir, "examples")
@@ -48,6 +53,44 @@ def start_worker(tmp_path):
         process.kill()
         process.wait()
         process.log.close()
+
+
+@pytest.fixture
+def start_script(tmp_path):
+    """Starts a script with a custom training loop as a worker of a job; returns its process."""
+    processes = []
+    token = tmp_path / "token"
+    token.write_text("secret")
+
+    def start(job, text, pod="worker-0", **environment):
+        path = tmp_path / f"{pod}.py"
+        path.write_text(text)
+        environment = dict(
+            os.environ,
+            MASTER_ADDR=job.address,
+            ELASTANE_JOB_TOKEN_FILE=str(token),
+            POD_NAME=pod,
+            PYTHONPATH=os.pathsep.join([*sys.path, contract.compatibility_path()]),
+            **environment,
+        )
+        pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        pipes["start_new_session"] = True
+        processes.append(subprocess.Popen([sys.executable, str(path)], env=environment, **pipes))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        # With the processes of its loader, which may be left.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def needs(*packages):
+    """Skips the test where one of these packages is not installed."""
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
 
 
 def said(process):

@@ -1,12 +1,12 @@
 """Model files in each published form, each age of it, with Keras 3 and with legacy Keras."""
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 
 import pytest
+from conftest import needs
 
 from elastane import contract
 from elastane.readers import FileReader
@@ -19,10 +19,7 @@ FORMS = [
 
 
 def train(folder, forms, legacy):
-    needed = ["tensorflow", "tf_keras"] if legacy else ["tensorflow"]
-    for package in needed:
-        if importlib.util.find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
+    needs("tensorflow", *(["tf_keras"] if legacy else []))
     environment = dict(
         os.environ,
         TF_USE_LEGACY_KERAS=str(int(legacy)),

@@ -1,11 +1,11 @@
 """Optimizers of files of each age: taken over with their numbers, or refused by name."""
 
-import importlib.util
 import os
 import subprocess
 import sys
 
 import pytest
+from conftest import needs
 
 from elastane import backends, contract
 from elastane.optimizers import SGD, Adagrad, Adam, OptimizerError
@@ -65,8 +65,7 @@ def test_refused_by_name(tmp_path, made, says):
 
 
 def test_legacy_keras_does_not_lose_the_rate(tmp_path):
-    if importlib.util.find_spec("tf_keras") is None:
-        pytest.skip("tf_keras is not installed")
+    needs("tensorflow", "tf_keras")
     (tmp_path / "model.py").write_text(MODEL.format(made="tf.keras.optimizers.SGD(lr=lr)"))
     program = (
         "import sys; from elastane import backends, contract; "

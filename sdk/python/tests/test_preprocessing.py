@@ -1,20 +1,18 @@
 """The published layers that prepare features, with Keras 3 and with legacy Keras."""
 
-import importlib.util
 import os
 import subprocess
 import sys
 
 import pytest
+from conftest import needs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["keras-3", "legacy"])
 def test_layers_compute_what_is_published_and_are_part_of_a_model(tmp_path, legacy):
-    for package in ["tensorflow", "tf_keras"] if legacy else ["tensorflow"]:
-        if importlib.util.find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
+    needs("tensorflow", *(["tf_keras"] if legacy else []))
     environment = dict(
         os.environ, TF_USE_LEGACY_KERAS=str(int(legacy)), PYTHONPATH=os.pathsep.join(sys.path)
     )

@@ -1,11 +1,9 @@
 """Shards of a custom training loop, with a stand-in of the master; scripts are processes."""
 
-import contextlib
 import multiprocessing
 import os
 import select
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -55,41 +53,14 @@ for records in loader():
 
 
 @pytest.fixture
-def start(tmp_path):
+def start(start_script):
     """Starts a script as a worker of a job; returns its process."""
-    processes = []
-    token = tmp_path / "token"
-    token.write_text("secret")
 
     def start(job, script, options="", step="", pod="worker-0"):
-        path = tmp_path / f"{pod}.py"
         text = BEGIN + script.replace("**OPTIONS", options).replace("STEP", step or "pass")
-        path.write_text(text)
-        environment = dict(
-            os.environ,
-            MASTER_ADDR=job.address,
-            ELASTANE_JOB_TOKEN_FILE=str(token),
-            POD_NAME=pod,
-            PYTHONPATH=os.pathsep.join([*sys.path, contract.compatibility_path()]),
-        )
-        processes.append(
-            subprocess.Popen(
-                [sys.executable, str(path)],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-            )
-        )
-        return processes[-1]
+        return start_script(job, text, pod)
 
-    yield start
-    for process in processes:
-        # With the processes of its loader, which may be left.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+    return start
 
 
 def job(**more):

@@ -1,18 +1,14 @@
 """Custom training loops that add up their gradients, with a stand-in of the master; scripts
 are processes of PyTorch."""
 
-import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 from stand_in_world import WorldJob
-
-from elastane import contract
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 SIZE = 48
@@ -74,37 +70,16 @@ print(json.dumps(dict(
 
 
 @pytest.fixture
-def start(tmp_path):
+def start(start_script):
     """Starts a script as a worker of a job; returns its process."""
-    processes = []
-    (tmp_path / "token").write_text("secret")
 
     def start(job, pod="worker-0", script=SCRIPT, **given):
         parts = dict(EPOCHS="1", START="0.0", OPTIONS="", BEFORE="pass", AFTER="pass", LOADERS="0")
         for name, value in {**parts, **given}.items():
             script = script.replace(name, value)
-        path = tmp_path / f"{pod}.py"
-        path.write_text(script)
-        environment = dict(
-            os.environ,
-            MASTER_ADDR=job.address,
-            ELASTANE_JOB_TOKEN_FILE=str(tmp_path / "token"),
-            POD_NAME=pod,
-            WORKER_NUM="2",
-            OMP_NUM_THREADS="1",
-            PYTHONPATH=os.pathsep.join([*sys.path, contract.compatibility_path()]),
-        )
-        pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        pipes["start_new_session"] = True
-        processes.append(subprocess.Popen([sys.executable, str(path)], env=environment, **pipes))
-        return processes[-1]
+        return start_script(job, script, pod, WORKER_NUM="2", OMP_NUM_THREADS="1")
 
-    yield start
-    for process in processes:
-        # With the processes of its loader, which may be left.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+    return start
 
 
 @pytest.fixture
