@@ -48,11 +48,9 @@ pub fn grid_row(view: &WorkloadView) -> WorkloadGridRow {
 
 /// The row with sentences that fit into it, the longest cut first.
 fn fitted(mut row: WorkloadGridRow) -> WorkloadGridRow {
-    let sentences = |row: &WorkloadGridRow| {
-        let own = matches!(row.why, Some(RowWhy::Own(_)));
-        usize::from(own) + usize::from(row.last_eviction.is_some())
-    };
-    for _ in 0..sentences(&row) {
+    let has_own = matches!(row.why, Some(RowWhy::Own(_)));
+    let sentences = usize::from(has_own) + usize::from(row.last_eviction.is_some());
+    for _ in 0..sentences {
         let bytes = serde_json::to_string(&row).map_or(0, |text| text.len());
         let own = match &mut row.why {
             Some(RowWhy::Own(own)) => Some(own),
