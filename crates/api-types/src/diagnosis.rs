@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::advised::Advice;
+use crate::names::{ResourceKind, WorkloadName};
 use crate::scalar::{Millis, Time, is_default};
 
 /// Detailed reasons for which a workload waits; `docs/reference/diagnosis.md` explains them.
@@ -53,48 +55,6 @@ pub struct Diagnosis {
     pub lines: Vec<String>,
 }
 
-/// A change that would let a workload start.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Advice {
-    /// Kind of the change.
-    pub kind: String,
-    /// Workloads that would be stopped or moved for it then.
-    pub disturbs: u32,
-    /// One sentence with the numbers.
-    pub message: String,
-    /// Index of that sentence in the `lines` of the diagnosis; its commands follow it there.
-    #[serde(default)]
-    pub line: Option<u32>,
-    /// Commands for the change, in this order; empty if it takes another submission, or no command.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub commands: Vec<String>,
-    /// Owner or administrator who may make the change, if the caller may not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ask: Option<String>,
-    /// The new value, or what is removed, if `kind` is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
-    /// The node pools that another one would replace.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub node_pools: Vec<String>,
-    /// The set of pods that is to be smaller, if it has a name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub set: Option<String>,
-    /// End of the wait, if that is the change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Time>,
-    /// The workload that ends, if that is the change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workload: Option<WorkloadName>,
-    /// The node that opens or loses a taint, or that others are to be like.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node: Option<String>,
-    /// Quotas or limits to raise, if that is the change.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub raises: Vec<Raise>,
-}
-
 /// A workload that the scheduler looks at before a waiting one of its project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -110,34 +70,6 @@ pub struct WorkloadAhead {
     pub priority: Option<u32>,
     /// The precedence in a few words.
     pub message: String,
-}
-
-/// A workload, as others see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WorkloadName {
-    /// Its id; left out if it is gone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// Its name.
-    pub name: String,
-    /// Name of the revision, of an inference; `name` is that of the inference then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub revision: Option<String>,
-    /// The name of its project.
-    pub project_name: String,
-}
-
-/// Resource of a holder or a share, with its unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ResourceKind {
-    /// Thousandths of a GPU.
-    Gpu,
-    /// Thousandths of a core.
-    Cpu,
-    /// Bytes.
-    Memory,
 }
 
 /// A workload that holds what another needs.
@@ -292,18 +224,4 @@ pub struct NodesFailing {
     /// Name of that node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closest: Option<String>,
-}
-
-/// A quota or limit to be raised.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Raise {
-    /// Name of the owner, as in [`ProjectHolding`].
-    pub name: String,
-    /// Resource of the quota or limit.
-    pub resource: ResourceKind,
-    /// Current value.
-    pub from: u64,
-    /// Required value.
-    pub to: u64,
 }

@@ -4,6 +4,7 @@
 //! about: HTTP, validation beyond shape, and the types of the core; the server converts explicitly.
 
 mod access;
+mod advised;
 mod asset;
 mod audit;
 mod change;
@@ -20,6 +21,7 @@ mod inherit;
 mod manifest;
 mod metric;
 mod mig_instance;
+mod names;
 mod node_constraints;
 mod optional;
 mod phase;
@@ -53,6 +55,7 @@ pub use access::{
     GetPermittedScopesRequest, MeAccessRulesResponse, Permission, PermittedScopes,
     PermittedScopesActions, Role, ScopeType, SubjectType,
 };
+pub use advised::{Advice, AdvisedChange, AdvisedRequest, ChangeFor, Raise, RepairedGpus};
 pub use asset::{
     AccessKeySpec, Asset, AssetCreation, AssetCreationMeta, AssetKind, AssetList, AssetMeta,
     AssetRef, AssetUpdate, AssetUpdateMeta, AssetUsageInfo, ClaimInfo, ConfigMapAssetSpec,
@@ -76,8 +79,8 @@ pub use department::{
     DepartmentUpdateRequest, DepartmentsPage,
 };
 pub use diagnosis::{
-    Advice, Diagnosis, Instances, NodesAlike, NodesFailing, NotCounted, PodsPlaced, ProjectHolding,
-    Raise, ResourceKind, WorkloadAhead, WorkloadHolding, WorkloadName,
+    Diagnosis, Instances, NodesAlike, NodesFailing, NotCounted, PodsPlaced, ProjectHolding,
+    WorkloadAhead, WorkloadHolding,
 };
 pub use elastane_ext::{
     ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Eviction, Explanation, Gpu, GpuFault,
@@ -108,6 +111,7 @@ pub use metric::{
     MeasurementResponse, MetricsResponse, TelemetryGroup, TelemetryResponse, TelemetryValue,
 };
 pub use mig_instance::MigInstance;
+pub use names::{ResourceKind, WorkloadName};
 pub use node_constraints::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,
     NodeSelectorTerm, PodAffinity, PodAffinityType, Toleration, TolerationEffect,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{CreationRequest, Time};
+use crate::{ChangeFor, CreationRequest, Time};
 
 /// A way to make room that did not help.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -14,7 +14,7 @@ pub struct Search {
     pub message: String,
 }
 
-/// Body of `POST /elastane/v1/what-if`: first the steps, then what is submitted.
+/// Body of `POST /elastane/v1/what-if`: first the steps, then the changes, then what is submitted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WhatIf {
@@ -30,6 +30,8 @@ pub struct WhatIf {
     /// Steps of a scenario: `{"quota": {…}}`, `{"add_node": {…}}`, `{"delete": "a"}`, ….
     #[schema(value_type = Vec<Object>)]
     pub steps: Vec<serde_json::Value>,
+    /// Changes for waiting workloads, as the advice of a diagnosis has them.
+    pub changes: Vec<ChangeFor>,
 }
 
 /// Effects of the steps and submissions. They are not carried out.

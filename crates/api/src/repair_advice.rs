@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use api_types::{AdvisedChange, RepairedGpus};
 use convert::FurtherAdvice;
 use http_kit::ApiError;
 use serde_json::json;
@@ -100,7 +101,7 @@ async fn helpful(
     let Candidates { apart, together } = Candidates::of(view);
     let mut found: Vec<FurtherAdvice> = Vec::new();
     for repair in apart {
-        let is_known = found.iter().any(|one| one.node.as_ref() == Some(&repair.node));
+        let is_known = found.iter().any(|one| is_of(one, &repair.node));
         if is_known && repair.gpus.len() > 1 {
             continue;
         }
@@ -124,7 +125,16 @@ async fn tried(
     let steps: Vec<_> = repairs.iter().map(step).collect();
     let (_, decisions) = predicted(state, read_steps(&steps, Vec::new())?).await?;
     let starts = starts(view, workload, &decisions);
-    Ok(starts.then(|| advice(repairs, may, disturbed(workload, &decisions))))
+    let disturbs = disturbed(workload, &decisions);
+    Ok(starts.then(|| advice((view, workload), repairs, may, disturbs)))
+}
+
+/// True for a repair of GPUs of this node.
+fn is_of(advice: &FurtherAdvice, node: &str) -> bool {
+    match &advice.change {
+        AdvisedChange::Repair { repairs } => repairs.iter().any(|one| one.node == node),
+        _ => false,
+    }
 }
 
 fn starts(view: &View, workload: &WorkloadView, decisions: &[Decision]) -> bool {
@@ -166,7 +176,12 @@ impl Repair {
     }
 }
 
-fn advice(repairs: &[Repair], may: bool, disturbs: u32) -> FurtherAdvice {
+fn advice(
+    (view, workload): (&View, &WorkloadView),
+    repairs: &[Repair],
+    may: bool,
+    disturbs: u32,
+) -> FurtherAdvice {
     let others = match disturbs {
         0 => String::new(),
         1 => "; that stops or moves 1 other".to_owned(),
@@ -176,12 +191,15 @@ fn advice(repairs: &[Repair], may: bool, disturbs: u32) -> FurtherAdvice {
     let asked = ask.as_ref().map_or_else(String::new, |who| format!("; ask {who}"));
     let gpus: Vec<_> = repairs.iter().map(Repair::text).collect();
     let gpus = gpus.join(", ");
+    let repaired = |one: &Repair| RepairedGpus { node: one.node.clone(), gpus: one.gpus.clone() };
+    let change = AdvisedChange::Repair { repairs: repairs.iter().map(repaired).collect() };
     FurtherAdvice {
         kind: "repair",
+        request: convert::request_of(&change, workload, view).filter(|_| may),
+        change,
         disturbs,
         message: format!("bring back into service {gpus}{others}{asked}"),
         commands: repairs.iter().filter(|_| may).flat_map(Repair::commands).collect(),
         ask,
-        node: repairs.first().map(|repair| repair.node.clone()),
     }
 }

@@ -3,10 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use api_types::{CreationRequest, PodFate, Search, WorkloadType, WouldDo, WouldHappen, WouldWait};
+use api_types::{
+    AdvisedChange, CreationRequest, PodFate, RepairedGpus, Search, WorkloadType, WouldDo,
+    WouldHappen, WouldWait,
+};
+use convert::Made;
 use http_kit::ApiError;
 use orchestrator::StoredState;
 use records::{Archived, ArchivedLookup};
+use serde_json::json;
 use sim::Decision;
 use sim::scenario::amount::{Count, Size, Span};
 use sim::scenario::{self, GpuAsk, Step, Workload};
@@ -14,7 +19,7 @@ use sim::what_if::{Asked, what_if};
 use spec::{PodSet, PodSpec, WorkloadKind, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
-use view::View;
+use view::{View, WorkloadView};
 
 /// Most steps, pods and nodes of a question; a scenario of one's own may have more.
 const STEPS_MAX: usize = 100;
@@ -84,28 +89,66 @@ fn gpus(pod: &PodSpec) -> GpuAsk {
     GpuAsk(pod.gpu.counted())
 }
 
-/// The requested steps, followed by the submissions to projects with these ids.
+/// A change for a workload that waits, and the question for its outcome.
+pub(crate) fn read_change(
+    change: &AdvisedChange,
+    workload: &WorkloadView,
+    view: &View,
+) -> Result<Vec<Asked>, ApiError> {
+    if let AdvisedChange::MoreNodes { nodes, .. } = change
+        && u64::from(*nodes) > NODES_MAX
+    {
+        let why = format!("{nodes} nodes are too many; {NODES_MAX} at most");
+        return Err(ApiError::field("changes", why));
+    }
+    let mut asked = Vec::new();
+    for made in convert::steps_of(change, workload, view)? {
+        asked.push(match made {
+            Made::Submit(project_id, spec) => Asked::Submission(project_id, spec),
+            Made::Nodes(nodes) => Asked::Nodes(nodes),
+            Made::Wait(until) => Asked::Wait(until),
+            Made::Repair(RepairedGpus { node, gpus }) => {
+                let step = json!({"return_gpu": {"node": node, "gpus": gpus}});
+                Asked::Step(Box::new(read_step("changes", &step)?))
+            }
+            made => match made.command()? {
+                Some(command) => Asked::Command(Box::new(command)),
+                None => continue,
+            },
+        });
+    }
+    let is_again = asked.iter().any(|one| matches!(one, Asked::Submission(..)));
+    let newest = workload.revisions.last().copied().unwrap_or(workload.id);
+    asked.extend((!is_again).then_some(Asked::Outcome(newest)));
+    Ok(asked)
+}
+
+fn read_step(field: &str, step: &serde_json::Value) -> Result<Step, ApiError> {
+    Step::read(&step.to_string())
+        .map_err(|error| ApiError::field(field, error.message().to_owned()))
+}
+
+/// The requested steps, and what follows them.
 pub(crate) fn read_steps(
     steps: &[serde_json::Value],
-    submitted: Vec<(u64, WorkloadSpec)>,
+    then: Vec<Asked>,
 ) -> Result<Vec<Asked>, ApiError> {
-    if steps.len() > STEPS_MAX {
-        let why = format!("{} are too many; more than {STEPS_MAX} are {ELSEWHERE}", steps.len());
+    let count = steps.len() + then.len();
+    if count > STEPS_MAX {
+        let why = format!("{count} are too many; more than {STEPS_MAX} are {ELSEWHERE}");
         return Err(ApiError::field("steps", why));
     }
     let mut asked = Vec::new();
     for (at, step) in steps.iter().enumerate() {
         let name = format!("steps[{at}]");
-        let step = Step::read(&step.to_string())
-            .map_err(|error| ApiError::field(&name, error.message().to_owned()))?;
+        let step = read_step(&name, step)?;
         if step.advance.is_some() || step.cycles.is_some() || step.expect.is_some() {
             let why = format!("`advance`, `cycles` and `expect` are {ELSEWHERE}");
             return Err(ApiError::field(&name, why));
         }
         asked.push(Asked::Step(Box::new(step)));
     }
-    let submission = |(project, spec)| Asked::Submission(project, Box::new(spec));
-    asked.extend(submitted.into_iter().map(submission));
+    asked.extend(then);
     check(&asked)?;
     Ok(asked)
 }
@@ -120,12 +163,14 @@ fn check(asked: &[Asked]) -> Result<(), ApiError> {
         Asked::Submission(_, spec) | Asked::Replacement(.., spec) => {
             spec.sets().map(|set| u64::from(pods_in(spec, set))).sum()
         }
+        Asked::Command(_) | Asked::Nodes(_) | Asked::Wait(_) | Asked::Outcome(_) => 0,
     });
     let nodes = asked.iter().map(|one| match one {
         Asked::Step(step) => {
             step.add_node.as_ref().map_or(0, |node| u64::from(node.count.unwrap_or(1)))
         }
-        Asked::Submission(..) | Asked::Replacement(..) => 0,
+        Asked::Nodes(nodes) => nodes.len() as u64,
+        _ => 0,
     });
     let (pods, nodes) = (pods.fold(0, u64::saturating_add), nodes.sum::<u64>());
     for (what, count, most) in [("pods", pods, PODS_MAX), ("nodes", nodes, NODES_MAX)] {

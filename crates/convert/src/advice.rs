@@ -11,6 +11,8 @@ use units::{format_bytes, format_millis, parse_bytes};
 use uuid::Uuid;
 use view::{View, WorkloadView};
 
+use super::advised_steps::{is_simulated, new_names};
+
 /// A right that following an advice requires.
 #[derive(Debug, Clone, Copy)]
 pub enum Requirement<'v> {
@@ -131,15 +133,12 @@ fn commands(advice: &Advice, view: &View) -> Vec<String> {
         }
         _ => return advice.commands(),
     };
-    let Some(node) = view.nodes.iter().find(|node| node.name == *like) else { return Vec::new() };
-    // Nodes with real GPUs and simulated ones are not mixed.
-    let all_simulated = view.nodes.iter().all(|node| !node.spec.has_real_gpus());
-    let Some(flags) = simulated_like(&node.spec, &node.labels).filter(|_| all_simulated) else {
+    let node = view.nodes.iter().find(|node| node.name == *like);
+    let Some(node) = node.filter(|_| is_simulated(view)) else { return Vec::new() };
+    let Some(flags) = simulated_like(&node.spec, &node.labels) else {
         return Vec::new();
     };
-    let is_free = |name: &String| view.nodes.iter().all(|node| node.name != *name);
-    let names = (2..).map(|number| format!("{like}-{number}")).filter(is_free);
-    let names: Vec<String> = names.take(usize::try_from(*count).unwrap_or(usize::MAX)).collect();
+    let names: Vec<String> = new_names(view, like, *count).collect();
     let tainted = |name: &String| {
         let name = name.clone();
         node.taints.iter().map(move |taint| format!("elastane node taint {name} {taint}"))

@@ -88,7 +88,7 @@ const fn scheduling(of: Scheduling) -> NodeScheduling {
     }
 }
 
-fn taint(model::Taint { key, value, effect }: &model::Taint) -> Taint {
+pub(super) fn taint(model::Taint { key, value, effect }: &model::Taint) -> Taint {
     let effect = match effect {
         Effect::NoSchedule => TaintEffect::NoSchedule,
         Effect::PreferNoSchedule => TaintEffect::PreferNoSchedule,
@@ -97,7 +97,7 @@ fn taint(model::Taint { key, value, effect }: &model::Taint) -> Taint {
     Taint { key: key.clone(), value: value.clone(), effect }
 }
 
-const fn effect(of: TaintEffect) -> Effect {
+pub(super) const fn effect(of: TaintEffect) -> Effect {
     match of {
         TaintEffect::NoSchedule => Effect::NoSchedule,
         TaintEffect::PreferNoSchedule => Effect::PreferNoSchedule,

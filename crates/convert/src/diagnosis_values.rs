@@ -1,106 +1,36 @@
 //! Values of a diagnosis on the wire. Owns: that the values of a sentence are beside it. Does not
 //! know about: the sentences, and who may follow an advice.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use api_types::{
-    Advice, Instances, Millis, NodesAlike, NodesFailing, NotCounted, PodsPlaced, ProjectHolding,
-    Raise, ResourceKind, WorkloadAhead, WorkloadHolding, WorkloadName,
+    Advice, AdvisedRequest, Instances, Millis, NodesAlike, NodesFailing, NotCounted, PodsPlaced,
+    ProjectHolding, WorkloadAhead, WorkloadHolding,
 };
 use model::MigProfile;
+use reasons::QueueNumbers;
 use reasons::diagnosis as found;
-use reasons::diagnosis::{Change, HowTo, Standing};
-use reasons::{QueueNumbers, WorkloadRef};
-use units::{Instant, Kind};
-use uuid::Uuid;
-use view::{View, WorkloadView};
+use reasons::diagnosis::{HowTo, Standing};
+use units::Instant;
 
-/// Ids of the workloads in a diagnosis, by project and name.
-pub(crate) struct Ids(BTreeMap<(String, String), Uuid>);
+use super::advised::change_of;
+use super::diagnosis_ids::{Ids, resource};
 
-impl Ids {
-    pub(crate) fn new(found: &found::Diagnosis, view: &View) -> Self {
-        let ends = found.advice.iter().filter_map(|advice| match &advice.change {
-            Change::End { workload } => Some(workload),
-            _ => None,
-        });
-        let all = found.holders.workloads.iter().map(|holder| &holder.workload).chain(ends);
-        let waiting = found.advice.iter().map(|advice| &advice.workload);
-        let waiting = waiting.chain(found.ahead.named.iter().map(|one| &one.workload));
-        let wanted: BTreeSet<_> = all.chain(waiting).map(key).collect();
-        let own = |of: &WorkloadView| (of.project_name.clone(), of.spec.name.clone());
-        let there = view.workloads.values().map(|workload| (own(workload), workload.id));
-        Self(there.filter(|(key, _)| wanted.contains(key)).collect())
-    }
-
-    pub(crate) fn of(&self, of: &WorkloadRef) -> Option<Uuid> {
-        self.0.get(&key(of)).copied()
-    }
-
-    pub(crate) fn named(&self, of: &WorkloadRef) -> WorkloadName {
-        let key = key(of);
-        let id = self.0.get(&key).map(ToString::to_string);
-        let (project_name, name) = key;
-        let revision = of.revision_of.as_ref().map(|_| of.name.clone());
-        WorkloadName { id, name, revision, project_name }
-    }
-}
-
-/// The project of a workload and its name for users.
-fn key(of: &WorkloadRef) -> (String, String) {
-    (of.queue.clone(), of.typed_name().to_owned())
-}
-
-const fn resource(kind: Kind) -> ResourceKind {
-    match kind {
-        Kind::Gpu => ResourceKind::Gpu,
-        Kind::Cpu => ResourceKind::Cpu,
-        Kind::Memory => ResourceKind::Memory,
-    }
-}
-
-fn raise(of: &found::Raise) -> Raise {
-    let found::Raise { queue, kind, from, to, .. } = of;
-    Raise { name: queue.clone(), resource: resource(*kind), from: *from, to: *to }
-}
-
-/// The values of an advice, whose commands are known.
-pub(crate) fn advised(advice: &found::Advice, how: HowTo, ids: &Ids, now: Instant) -> Advice {
+/// The values of an advice, whose commands are known, with the request that makes the change.
+pub(crate) fn advised(
+    advice: &found::Advice,
+    (how, request): (HowTo, Option<AdvisedRequest>),
+    ids: &Ids,
+    now: Instant,
+) -> Advice {
     Advice {
         kind: advice.change.name().to_owned(),
+        change: change_of(&advice.change, ids),
         disturbs: advice.disturbs,
         message: how.sentence(advice, now),
         line: None,
         commands: how.commands,
+        request,
         ask: how.ask,
         to: advice.change.to(),
-        node_pools: match &advice.change {
-            Change::NodePool { from, .. } => from.clone(),
-            _ => Vec::new(),
-        },
-        set: match &advice.change {
-            Change::Pods { role, .. } => Some(role.clone()).filter(|role| !role.is_empty()),
-            _ => None,
-        },
-        until: match &advice.change {
-            Change::Wait { until } => Some((*until).into()),
-            _ => None,
-        },
-        workload: match &advice.change {
-            Change::End { workload } => Some(ids.named(workload)),
-            _ => None,
-        },
-        node: match &advice.change {
-            Change::Uncordon { node: name }
-            | Change::Untaint { node: name, .. }
-            | Change::Label { node: name, .. }
-            | Change::Nodes { like: name, .. } => Some(name.clone()),
-            _ => None,
-        },
-        raises: match &advice.change {
-            Change::Quota(raises) | Change::Limit(raises) => raises.iter().map(raise).collect(),
-            _ => Vec::new(),
-        },
     }
 }
 

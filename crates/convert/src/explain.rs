@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use api_types::{
-    Advice, Diagnosis, Explanation, FractionLimit, LiveEvent, Millis, Search, ShareInPool,
-    StartEstimate,
+    Advice, AdvisedChange, AdvisedRequest, Diagnosis, Explanation, FractionLimit, LiveEvent,
+    Millis, Search, ShareInPool, StartEstimate,
 };
 use reasons::WorkloadRef;
 use reasons::diagnosis as found;
@@ -18,9 +18,12 @@ use view::{
 
 use super::Context;
 use super::advice::{self, May};
+use super::advised::change_of;
+use super::advised_steps::request_of;
 use super::cluster::{fraction_limit, fractions_on, share_on};
+use super::diagnosis_ids::Ids;
 use super::diagnosis_values::{
-    Ids, advised, before, held, held_by_queue, node_classes, not_counted, pods_placed,
+    advised, before, held, held_by_queue, node_classes, not_counted, pods_placed,
 };
 use super::workload::{eviction, failure, message_of, nodes, phase_name, reason_of, reasons};
 
@@ -130,6 +133,8 @@ pub fn fractions_kept(
 pub struct FurtherAdvice {
     /// Kind of the change.
     pub kind: &'static str,
+    /// The change.
+    pub change: AdvisedChange,
     /// Number of workloads that would be stopped or moved for it.
     pub disturbs: u32,
     /// One sentence.
@@ -138,8 +143,8 @@ pub struct FurtherAdvice {
     pub commands: Vec<String>,
     /// The role or person with the permission, where the caller lacks it.
     pub ask: Option<String>,
-    /// The node that changes.
-    pub node: Option<String>,
+    /// The request that makes the change; `None` if none does, or the caller may not send it.
+    pub request: Option<AdvisedRequest>,
 }
 
 impl FurtherAdvice {
@@ -151,18 +156,14 @@ impl FurtherAdvice {
     fn shown(self) -> Advice {
         Advice {
             kind: self.kind.to_owned(),
+            change: self.change,
             disturbs: self.disturbs,
             message: self.message,
             line: None,
             commands: self.commands,
+            request: self.request,
             ask: self.ask,
             to: None,
-            node_pools: Vec::new(),
-            set: None,
-            until: None,
-            workload: None,
-            node: self.node,
-            raises: Vec::new(),
         }
     }
 }
@@ -199,7 +200,15 @@ pub fn diagnosis(
     let ids = Ids::new(found, view);
     let how_to = |advice: &found::Advice| advice::how_to(advice, view, &|of| ids.of(of), may);
     let advice = found.advice.iter().map(|advice| (advice, how_to(advice)));
-    let advice = advice.map(|(advice, how)| advised(advice, how, &ids, now));
+    let request = |advice: &found::Advice, how: &found::HowTo| {
+        let workload = view.workloads.get(&ids.of(&advice.workload)?)?;
+        let change = change_of(&advice.change, &ids);
+        request_of(&change, workload, view).filter(|_| how.ask.is_none())
+    };
+    let advice = advice.map(|(advice, how)| {
+        let request = request(advice, &how);
+        advised(advice, (how, request), &ids, now)
+    });
     let details = found.details_with(now, &how_to, further_lines);
     let all = advice.chain(further.into_iter().map(FurtherAdvice::shown));
     let advice = all.zip(&details.advice_at);

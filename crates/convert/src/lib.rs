@@ -2,12 +2,16 @@
 
 mod address;
 mod advice;
+mod advised;
+mod advised_spec;
+mod advised_steps;
 mod cluster;
 mod compute;
 mod container;
 mod container_to_wire;
 mod defaults;
 mod department;
+mod diagnosis_ids;
 mod diagnosis_values;
 mod event;
 mod explain;
@@ -45,6 +49,7 @@ pub use address::{
 };
 pub use advice::{May, Requirement, simulated_node_flags};
 pub use cluster::{
+pub use advised_steps::{Made, request_of, steps_of};
     ClusterName, cluster, gpu, leftover, new_node, node, node_change, node_status, notice, outage,
 };
 pub use compute::check_compute;

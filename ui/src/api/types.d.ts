@@ -8,18 +8,22 @@ export interface ActionsSupport {
 
 export interface Advice {
   ask?: string | null;
+  change: AdvisedChange;
   commands?: Array<string>;
   disturbs: number;
   kind: string;
   line?: number | null;
   message: string;
-  node?: string | null;
-  nodePools?: Array<string>;
-  raises?: Array<Raise>;
-  set?: string | null;
+  request?: AdvisedRequest | null;
   to?: string | null;
-  until?: Time | null;
-  workload?: WorkloadName | null;
+}
+
+export type AdvisedChange = { gpus: number; kind: "fewer_gpus"; } | { gpu_millis: number; kind: "smaller_share"; } | { gpu_memory_bytes: number; kind: "less_gpu_memory"; } | { gpu_memory_bytes: number; kind: "part_of_gpu"; } | { kind: "fewer_pods"; pods: number; set?: string | null; } | { cpu_millis: number; kind: "less_cpu"; } | { kind: "less_memory"; memory_bytes: number; } | { kind: "elastic"; } | { kind: "preemptible"; } | { kind: "priority"; priority_class: string; } | { kind: "without_selector"; label: string; } | { affinity: string; kind: "without_affinity"; } | { kind: "without_pod_affinity"; } | { instead_of: Array<string>; kind: "node_pool"; node_pool: string; } | { kind: "tolerate"; taint: Taint; } | { kind: "ungate"; } | { kind: "wait"; until: Time; } | { kind: "end"; workload: WorkloadName; } | { kind: "quota"; raises: Array<Raise>; } | { kind: "limit"; raises: Array<Raise>; } | { kind: "uncordon"; node: string; } | { kind: "untaint"; node: string; taint: Taint; } | { kind: "label"; labels: Record<string, string>; node: string; } | { kind: "more_nodes"; node: string; nodes: number; } | { kind: "repair"; repairs: Array<RepairedGpus>; };
+
+export interface AdvisedRequest {
+  body?: Record<string, unknown> | null;
+  method: string;
+  path: string;
 }
 
 export interface AllocatedResources {
@@ -541,6 +545,7 @@ export interface QuotaStatus {
 export interface Raise {
   from: number;
   name: string;
+  nodePool?: string | null;
   resource: ResourceKind;
   to: number;
 }
@@ -551,6 +556,11 @@ export interface Reason {
   at: Time;
   code: string;
   message: string;
+}
+
+export interface RepairedGpus {
+  gpus: Array<number>;
+  node: string;
 }
 
 export interface RequestCores {

@@ -2,7 +2,7 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
 
 import { get } from "../api/http";
-import type { Advice, Diagnosis, Explanation, StartEstimate } from "../api/types";
+import type { Advice, AdvisedChange, Diagnosis, Explanation, StartEstimate } from "../api/types";
 import { NodeLink, ProjectLink, WorkloadLink } from "./links";
 import page from "../kit/page.module.css";
 import { Command, Failure, Skeleton } from "../kit/States";
@@ -138,7 +138,7 @@ function WhatHelps({ advice, runs }: { advice: Advice[]; runs: boolean }): React
       <ul className={page.lines}>
         {advice.map((one) => (
           <li key={one.kind + one.message}>
-            {one.message} <LinksOf advice={one} />
+            {one.message} <LinksOf change={one.change} />
             {one.commands?.map((command) => (
               <Command key={command} text={command} />
             ))}
@@ -150,17 +150,15 @@ function WhatHelps({ advice, runs }: { advice: Advice[]; runs: boolean }): React
 }
 
 /** Where the workload, the node and the projects of a change are. */
-function LinksOf({ advice: { workload, node, raises } }: { advice: Advice }): React.ReactNode {
-  if (!workload && !node && !raises?.length) return null;
-  return (
-    <span className={page.links}>
-      {workload && <WorkloadLink of={workload} />}
-      {node && <NodeLink name={node} />}
-      {raises?.map(({ name, resource }) => (
-        <ProjectLink key={name + resource} name={name} />
-      ))}
-    </span>
-  );
+function LinksOf({ change }: { change: AdvisedChange }): React.ReactNode {
+  const nodes = "repairs" in change ? change.repairs : "node" in change ? [change] : [];
+  const projects = "raises" in change ? new Set(change.raises.map(({ name }) => name)) : [];
+  const links = [
+    ...("workload" in change ? [<WorkloadLink key="workload" of={change.workload} />] : []),
+    ...nodes.map(({ node }) => <NodeLink key={`node ${node}`} name={node} />),
+    ...[...projects].map((name) => <ProjectLink key={`project ${name}`} name={name} />),
+  ];
+  return links.length > 0 && <span className={page.links}>{links}</span>;
 }
 
 function Holders({ of }: { of: Diagnosis }): React.ReactNode {

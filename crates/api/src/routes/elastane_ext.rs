@@ -2,7 +2,7 @@
 
 use access::{Caller, find_workload, resource_of, while_caller};
 use api_types::{
-    Health, Isolation, LimitsKept, Millis, Status, Stopped, Time, WhatIf, WouldHappen,
+    ChangeFor, Health, Isolation, LimitsKept, Millis, Status, Stopped, Time, WhatIf, WouldHappen,
 };
 use auth::{Action, Resource};
 use axum::body::{Body, Bytes};
@@ -15,6 +15,7 @@ use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
 use http_kit::openapi::{Description, Input};
 use http_kit::{ApiError, Body as JsonBody, Html, JsonText, PlainText, parameters, run_blocking};
+use sim::what_if::Asked;
 use spec::WorkloadKind;
 use units::Instant;
 use utoipa::openapi::schema::Type;
@@ -99,10 +100,16 @@ pub(super) async fn what_if(
     Extension(caller): Extension<Caller>,
     JsonBody(asked): JsonBody<WhatIf>,
 ) -> Result<Json<WouldHappen>, ApiError> {
-    let WhatIf { trainings, workspaces, distributed, inferences, steps } = asked;
+    let WhatIf { trainings, workspaces, distributed, inferences, steps, changes } = asked;
     if !steps.is_empty() {
         // Steps may refer to anything.
         caller.must(Action::Read, Resource::Workloads, Scope::Tenant)?;
+    }
+    let mut then = Vec::new();
+    for ChangeFor { workload_id, change } in &changes {
+        let workload = find_workload(&state.control, workload_id).await?;
+        caller.must_to_workload(Action::Read, resource_of(workload.spec.kind), &workload)?;
+        then.extend(what_if::read_change(change, &workload, &state.control.view())?);
     }
     let asked = [
         (WorkloadKind::Training, trainings),
@@ -112,15 +119,15 @@ pub(super) async fn what_if(
     ];
     let asked =
         asked.into_iter().flat_map(|(kind, all)| all.into_iter().map(move |one| (kind, one)));
-    let mut submitted = Vec::new();
     for (kind, request) in asked {
         let asker = convert::Submitter::of(&caller, "what-if".to_owned());
         let strict = request.strict == Some(true);
         let (project_id, spec) =
             workload_kinds::asked_for(&state, &caller, kind, request, asker).await?;
-        submitted.push((project_id, state.control.settled(project_id, spec, strict).await?));
+        let spec = state.control.settled(project_id, spec, strict).await?;
+        then.push(Asked::Submission(project_id, Box::new(spec)));
     }
-    let (as_of, came) = foretold(&state, what_if::read_steps(&steps, submitted)?).await?;
+    let (as_of, came) = foretold(&state, what_if::read_steps(&steps, then)?).await?;
     let may = |requirement: convert::Requirement<'_>| may(&caller, requirement);
     Ok(Json(what_if::shown(as_of, &came, &state.control.view(), &may)))
 }
@@ -129,7 +136,7 @@ pub(super) async fn what_if(
 /// from.
 pub(crate) async fn predicted(
     state: &ApiState,
-    asked: Vec<sim::what_if::Asked>,
+    asked: Vec<Asked>,
 ) -> Result<(units::Instant, Vec<sim::Decision>), ApiError> {
     foretold(state, asked).await.map(|(as_of, came)| (as_of, came.decisions))
 }
@@ -137,7 +144,7 @@ pub(crate) async fn predicted(
 /// The predicted effect of requests, and the time of the state that they were predicted from.
 pub(super) async fn foretold(
     state: &ApiState,
-    asked: Vec<sim::what_if::Asked>,
+    asked: Vec<Asked>,
 ) -> Result<(units::Instant, sim::what_if::WouldHappen), ApiError> {
     let turn = state.forecasting.clone().acquire_owned().await.map_err(ApiError::internal)?;
     let mut stored = state.control.stored_state().await?;

@@ -180,7 +180,10 @@ async fn replacement(
     if serving == 0 {
         return Ok(None);
     }
-    let beside = what_if::read_steps(&[], vec![(view.project_id, one_replica(next.clone()))])?;
+    let beside = what_if::read_steps(
+        &[],
+        vec![Asked::Submission(view.project_id, Box::new(one_replica(next.clone())))],
+    )?;
     let Some(why) = lacks_room(state, beside).await? else { return Ok(None) };
     let (name, project) = (&view.spec.name, &view.project_name);
     let next = WorkloadSpec { name: name.clone(), ..one_replica(next) };

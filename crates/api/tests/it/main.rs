@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
 mod access;
+mod advised;
 mod archived;
 mod assets;
 mod audit;

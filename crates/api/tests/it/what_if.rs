@@ -251,9 +251,9 @@ async fn an_explanation_comes_in_parts_and_has_values_beside_its_sentences() {
     assert!(!list("advice").is_empty(), "{found}");
     for advice in list("advice") {
         let told = match advice["kind"].as_str().unwrap() {
-            "end" => advice["workload"] == a1,
-            "quota" | "limit" => advice["raises"][0]["to"].is_u64(),
-            "uncordon" | "more_nodes" => advice["node"].is_string(),
+            "end" => advice["change"]["workload"] == a1,
+            "quota" | "limit" => advice["change"]["raises"][0]["to"].is_u64(),
+            "uncordon" | "more_nodes" => advice["change"]["node"].is_string(),
             "fewer_gpus" | "fewer_pods" => advice["to"].is_string(),
             _ => true,
         };

@@ -6,8 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api_types::{Diagnosis, NodePatch, ResourcesNodePool, ShareRequest, WorkloadType};
+use api_types::{
+    AdvisedChange, Diagnosis, NodePatch, ResourcesNodePool, ShareRequest, WorkloadType,
+};
 use clap::Parser as _;
+use convert::Made;
 use dialects::intent::{Intent, Kind, Verb};
 use orchestrator::{Command as OrchestratorCommand, NodeList, OrgChange, Subject, Wanted};
 use reasons::diagnosis::Change;
@@ -158,6 +161,30 @@ impl Server {
         };
         let done = self.machine.command(command).map_err(|error| format!("{line}: {error}"))?;
         assert!(matches!(done, Subject::Submitted(..) | Subject::Workload(_)), "{line}");
+        Ok(())
+    }
+
+    /// Makes an advised change for a workload.
+    fn made(&mut self, change: &AdvisedChange, name: &str) -> Result<(), String> {
+        let by = ADMIN.to_owned();
+        let view = self.machine.view().unwrap();
+        let workload = self.workloads().find(|one| one.spec.name == name).unwrap();
+        for made in convert::steps_of(change, workload, view).map_err(|error| error.message())? {
+            let by = by.clone();
+            let command = match made {
+                Made::Submit(project_id, spec) => {
+                    let wanted = Box::new(Wanted { spec: *spec, runs: Ok(()), strict: false });
+                    OrchestratorCommand::Submit { project_id, wanted }
+                }
+                Made::Nodes(mut nodes) => {
+                    let spec = nodes.remove(0);
+                    OrchestratorCommand::AddNode { by, spec, more: nodes }
+                }
+                made => made.command().map_err(|error| error.message())?.unwrap(),
+            };
+            self.machine.command(command).map_err(|error| error.to_string())?;
+            self.rest();
+        }
         Ok(())
     }
 
@@ -404,6 +431,21 @@ impl Said<'_> {
     fn is_so(&self) -> Result<(), String> {
         let mut then = Server::after(self.lines);
         self.commands.iter().try_for_each(|command| then.typed(command))?;
+        self.came(&then)
+    }
+
+    /// Makes the change on a copy of the server from its values, as they are on the wire.
+    fn is_so_by_its_values(&self) -> Result<(), String> {
+        let mut then = Server::after(self.lines);
+        let wire = serde_json::to_string(&self.advice.change).unwrap();
+        let kind = serde_json::from_str::<serde_json::Value>(&wire).unwrap()["kind"].clone();
+        assert_eq!(kind, *self.advice.kind);
+        let change: AdvisedChange = serde_json::from_str(&wire).unwrap();
+        then.made(&change, self.name)?;
+        self.came(&then)
+    }
+
+    fn came(&self, then: &Server) -> Result<(), String> {
         let (before, after) = (self.server.places(), then.places());
         if after[self.name].is_empty() {
             return Err("it does not start".to_owned());
@@ -525,7 +567,9 @@ fn follow(lines: &[String], counts: &mut Counts) -> Vec<String> {
             }
             let (advice, commands) = (&advice, &commands[..]);
             let said = Said { server: &server, lines, name, advice, commands };
-            if let Err(instead) = said.is_so() {
+            for instead in
+                [said.is_so(), said.is_so_by_its_values()].into_iter().filter_map(Result::err)
+            {
                 let (message, commands, lines) =
                     (&advice.message, commands.join("\n"), lines.join("\n"));
                 let text = format!("{project}/{name}: {message}\n{commands}\n{instead}\n{lines}");

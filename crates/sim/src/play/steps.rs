@@ -357,6 +357,12 @@ impl Asking {
         Err(wrong(format!("node `{name}` is still used by {there}; `drain` it first")))
     }
 
+    /// Adds nodes.
+    pub(crate) fn apply(&mut self, nodes: &[NodeSpec]) -> Result<(), Error> {
+        let applied = nodes.iter().cloned().map(|spec| Input::Node(NodeEvent::Applied(spec)));
+        self.take(applied.collect()).map(drop)
+    }
+
     fn add_nodes(&mut self, wire: &At<Node>) -> Result<(), Error> {
         let fault = |fault: String| wrong(format!("node `{}`: {fault}", wire.name));
         let spec = nodes::node(wire, self.known.profile).map_err(fault)?;

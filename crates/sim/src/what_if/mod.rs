@@ -6,9 +6,9 @@
 //! ```
 
 use model::WorkloadId;
-use orchestrator::{Error, StoredState};
+use orchestrator::{Command, Error, StoredState};
 use reasons::diagnosis::Diagnosis;
-use spec::WorkloadSpec;
+use spec::{NodeSpec, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
 use view::{ReasonView, WorkloadView};
@@ -21,6 +21,8 @@ use crate::scenario::Step;
 /// Maximum number of rounds after a request, before the call fails because the scheduler does not
 /// stop deciding.
 const TURNS_MAX: u32 = 4000;
+/// Maximum number of moments in a wait at which something is due.
+const MOMENTS_MAX: u32 = 200;
 
 /// A request to a server.
 #[derive(Debug, Clone)]
@@ -32,6 +34,14 @@ pub enum Asked {
     /// A change of the inference with this id from its newest revision, which has the second id, to
     /// the next one; a replica of the earlier revisions makes room.
     Replacement(Uuid, Uuid, Box<WorkloadSpec>),
+    /// Another command.
+    Command(Box<Command>),
+    /// New nodes.
+    Nodes(Vec<NodeSpec>),
+    /// Passing of time, up to a moment.
+    Wait(Instant),
+    /// The outcome for the workload with this id, as if it was submitted.
+    Outcome(Uuid),
 }
 
 /// The predicted effect of requests.
@@ -89,6 +99,19 @@ pub fn what_if(
                 .replace(*id, *from, WorkloadSpec::clone(spec))?
                 .into_iter()
                 .collect(),
+            Asked::Command(command) => {
+                question.asking.machine.command(Command::clone(command))?;
+                Vec::new()
+            }
+            Asked::Nodes(nodes) => {
+                question.asking.apply(nodes)?;
+                Vec::new()
+            }
+            Asked::Wait(until) => {
+                question.wait(*until, &mut decisions)?;
+                Vec::new()
+            }
+            Asked::Outcome(id) => vec![*id],
         };
         question.submitted.extend(submitted);
         question.rest(&mut decisions)?;
@@ -117,6 +140,21 @@ impl Question {
             }
         }
         Err(Error::Internal { message: "the scheduler does not come to rest".to_owned() })
+    }
+
+    /// Lets time pass, with all that is due by then.
+    fn wait(&mut self, until: Instant, decisions: &mut Vec<Decision>) -> Result<(), Error> {
+        for _ in 0..MOMENTS_MAX {
+            let now = self.asking.machine.clock.now();
+            if now >= until {
+                return Ok(());
+            }
+            let due =
+                self.asking.machine.due().map_or(until, |due| due.clamp(now.plus_ms(1), until));
+            self.asking.machine.clock.advance_ms(due.since_ms(now));
+            self.rest(decisions)?;
+        }
+        Err(Error::invalid("until", "is too far ahead: too much is due by then"))
     }
 
     /// The workload with this id, and its id in the model.

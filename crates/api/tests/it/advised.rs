@@ -1,0 +1,169 @@
+//! Advice over the wire: what-if answers each change with the promised start, and the request of an
+//! advice makes its change.
+
+use std::collections::BTreeMap;
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::iam::{call, give, program};
+use crate::server::Server;
+
+/// A server with a workload `w` of team-a that waits: trainings of so many GPUs before it, a
+/// request, and the kind and the specification of `w`.
+struct Case {
+    before: &'static [Value],
+    request: Option<(&'static str, &'static str, Value)>,
+    kind: &'static str,
+    spec: Value,
+}
+
+impl Case {
+    fn new(spec: Value) -> Self {
+        Self { before: &[], request: None, kind: "trainings", spec }
+    }
+
+    /// The server, and the id of `w`.
+    async fn server(&self) -> (Server, String) {
+        let server = Server::with_teams().await;
+        for (number, compute) in self.before.iter().enumerate() {
+            let spec = json!({"image": "i", "compute": compute});
+            let job = server.job(&format!("a{number}"), &spec);
+            let (_, made) = server.post("/api/v1/workloads/trainings", job).await;
+            server.phase(made["workloadId"].as_str().unwrap(), "Running").await;
+        }
+        if let Some((method, path, body)) = &self.request {
+            let (status, answer) = server.raw(method, path, &body.to_string()).await;
+            assert_eq!(status, StatusCode::OK, "{answer}");
+        }
+        let path = format!("/api/v1/workloads/{}", self.kind);
+        let (status, made) = server.post(&path, server.job("w", &self.spec)).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+        (server, made["workloadId"].as_str().unwrap().to_owned())
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let gpus = |gpus: u32| json!({"image": "i", "compute": {"gpuDevicesRequest": gpus}});
+    let with = |field: &str, value: Value| {
+        let mut spec = gpus(1);
+        spec[field] = value;
+        spec
+    };
+    let part = json!({"image": "i", "compute": {"gpuDevicesRequest": 1, "gpuRequestType": "portion",
+                                                "gpuPortionRequest": 0.5}});
+    let expression = json!({"key": "zone", "operator": "In", "values": ["a"]});
+    let in_zone = json!({"nodeSelectorTerms": [{"matchExpressions": [expression]}]});
+    let node = |body: Value| Some(("PATCH", "/elastane/v1/nodes/node-1", body));
+    let taint = json!({"taints": [{"key": "own", "value": "me", "effect": "NoSchedule"}]});
+    let limit = json!([{"gpu": {"deserved": 1, "limit": 1}}]);
+    let whole = vec![json!({"gpuDevicesRequest": 4})];
+    let one =
+        json!({"gpuDevicesRequest": 1, "gpuRequestType": "portion", "gpuPortionRequest": 0.6});
+    let parts = vec![one; 4];
+    vec![
+        Case { before: whole.leak(), ..Case::new(gpus(2)) },
+        Case { before: parts.leak(), ..Case::new(part) },
+        Case { request: node(json!({"scheduling": "disabled"})), ..Case::new(gpus(1)) },
+        Case { request: node(taint), ..Case::new(gpus(1)) },
+        Case::new(with("nodeAffinityRequired", in_zone)),
+        Case::new(with("schedulingGates", json!(["data"]))),
+        Case { kind: "workspaces", ..Case::new(gpus(3)) },
+        Case {
+            request: Some(("PATCH", "/api/v1/org-unit/projects/1/resources", limit)),
+            ..Case::new(gpus(2))
+        },
+    ]
+}
+
+async fn advice(server: &Server, id: &str) -> Vec<Value> {
+    let path = format!("/elastane/v1/workloads/{id}/explain?parts=diagnosis");
+    let found = server.until(&path, |one| one["diagnosis"]["advice"][0].is_object()).await;
+    found["diagnosis"]["advice"].as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn each_change_is_a_question_and_each_request_makes_it() {
+    let mut seen: BTreeMap<String, bool> = BTreeMap::new();
+    for case in cases() {
+        let (server, id) = case.server().await;
+        let all = advice(&server, &id).await;
+        for (at, said) in all.iter().enumerate() {
+            let kind = said["kind"].as_str().unwrap();
+            assert_eq!(said["change"]["kind"], kind, "{said}");
+            let question = json!({"changes": [{"workloadId": id, "change": said["change"]}]});
+            let (status, answer) = server.post("/elastane/v1/what-if", question).await;
+            assert_eq!(status, StatusCode::OK, "{said}: {answer}");
+            let pods = answer["pods"].as_array().unwrap();
+            let starts = pods.iter().any(|pod| pod["fate"] != "wait" && pod["workloadName"] == "w");
+            assert!(starts, "{said}: {answer}");
+            let others = pods.iter().filter(|pod| pod["workloadName"] != "w").count();
+            assert_eq!(others, 0, "{answer}");
+            let has_request = said["request"].is_object();
+            if has_request {
+                let (server, id) = case.server().await;
+                let request = advice(&server, &id).await[at]["request"].clone();
+                let (method, path) = (request["method"].as_str().unwrap(), &request["path"]);
+                let body = match &request["body"] {
+                    Value::Null => String::new(),
+                    body => body.to_string(),
+                };
+                let (status, answer) = server.raw(method, path.as_str().unwrap(), &body).await;
+                assert!(status.is_success(), "{request}: {answer}");
+                server.phase(&id, "Running").await;
+            }
+            seen.insert(kind.to_owned(), has_request);
+        }
+    }
+    let with =
+        |has: bool| seen.iter().filter(move |(_, had)| **had == has).map(|(kind, _)| kind.as_str());
+    let requests = [
+        "end",
+        "label",
+        "limit",
+        "more_nodes",
+        "preemptible",
+        "priority",
+        "quota",
+        "uncordon",
+        "ungate",
+        "untaint",
+    ];
+    assert_eq!(with(true).collect::<Vec<_>>(), requests, "{seen:?}");
+    let questions = ["elastic", "fewer_gpus", "smaller_share", "tolerate", "without_affinity"];
+    assert_eq!(with(false).collect::<Vec<_>>(), questions, "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_change_that_cannot_be_asked_for_is_refused() {
+    let server = Server::with_teams().await;
+    let waits = server.train("w", 5).await;
+    let of = |id: &str, change: Value| json!({"changes": [{"workloadId": id, "change": change}]});
+    let ended = json!({"kind": "end", "workload": {"name": "gone", "projectName": "team-a"}});
+    let raise = json!({"name": "gone", "resource": "gpu", "from": 0, "to": 1000});
+    for (what, said) in [
+        (of(&waits, json!({"kind": "fewer_gpu"})), "fewer_gpu"),
+        (of(&waits, json!({"kind": "fewer_gpus", "gpus": "many"})), "changes"),
+        (of(&waits, json!({"kind": "uncordon", "node": "gone"})), "there is no node `gone`"),
+        (of(&waits, ended), "there is no workload team-a/gone"),
+        (of(&waits, json!({"kind": "quota", "raises": [raise]})), "project or department `gone`"),
+        (of(&waits, json!({"kind": "fewer_pods", "set": "ps", "pods": 1})), "does not request"),
+        (
+            of(&waits, json!({"kind": "more_nodes", "node": "node-1", "nodes": 4_000_000_000_u32})),
+            "4000000000 nodes are too many; 1000 at most",
+        ),
+        (of(&waits, json!({"kind": "wait", "until": "soon"})), "soon"),
+    ] {
+        let (status, answer) = server.post("/elastane/v1/what-if", what).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{answer}");
+        assert!(answer["message"].as_str().unwrap().contains(said), "{said}: {answer}");
+    }
+    let gone = of("00000000-0000-0000-0000-000000000000", json!({"kind": "elastic"}));
+    assert_eq!(server.post("/elastane/v1/what-if", gone).await.0, StatusCode::NOT_FOUND);
+    // Those who may not see the workload may not ask about it.
+    let (account, _, other) = program(&server, "ann").await;
+    give(&server, &account, 6, ("project", "2")).await;
+    let question = of(&waits, json!({"kind": "fewer_gpus", "gpus": 1}));
+    let asked = ("POST", "/elastane/v1/what-if");
+    assert_eq!(call(&server, &other, asked, &question).await.0, StatusCode::NOT_FOUND);
+}
