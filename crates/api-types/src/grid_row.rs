@@ -21,8 +21,9 @@ pub struct WorkloadGridRow {
     pub kind: String,
     /// Phase.
     pub phase: String,
-    /// Time at which it entered the phase.
-    pub phase_updated_at: Time,
+    /// Time at which it entered the phase; left out if that is the time of its submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase_updated_at: Option<Time>,
     /// Project, by id.
     pub project_id: String,
     /// Project, by name.
@@ -45,6 +46,45 @@ pub struct WorkloadGridRow {
     /// GPUs it holds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gpus_allocated: Millis,
+    /// Bytes of GPU memory it asked for on each GPU, if it asked by memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory_requested: Option<u64>,
+    /// Bytes of memory of the GPUs it holds, or of its parts of them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub gpu_memory_allocated: u64,
+    /// Start of the time in which its GPUs do not compute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_since: Option<Time>,
+    /// Cores it asked for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cpu_requested: Millis,
+    /// Cores it holds.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cpu_allocated: Millis,
+    /// Bytes of memory it asked for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub memory_requested: u64,
+    /// Bytes of memory it holds.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub memory_allocated: u64,
+    /// Its image; of several pods that of the first ones.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub image: String,
+    /// Name of the environment it was made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// Name of the compute resource it was made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_resource: Option<String>,
+    /// Name of the template it was made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// Names of its data sources.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub data_sources: Vec<String>,
+    /// Names of its connections: tools and ports that can be opened.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub connections: Vec<String>,
     /// Pods it asked for.
     pub pods_requested: u64,
     /// Pods that run.
@@ -54,6 +94,7 @@ pub struct WorkloadGridRow {
     #[serde(default, skip_serializing_if = "is_default")]
     pub over_quota: bool,
     /// Node pools it is in.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub node_pools: Vec<String>,
     /// The first of the nodes its pods are on.
     #[serde(default, skip_serializing_if = "is_default")]

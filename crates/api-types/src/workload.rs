@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::elastane_ext::WorkloadExtras;
-use crate::scalar::{Millis, Time};
+use crate::scalar::{Millis, Time, is_default};
 use crate::submit::{GpuRequestType, ParameterServers, PodGroups, WorkloadSpec};
 use crate::topology::WorkloadTopology;
 
@@ -117,6 +117,12 @@ pub struct Workload {
     /// Topology constraints of its pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<WorkloadTopology>,
+    /// GPUs it holds, or holds a part of, that do not compute.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub idle_gpus: u64,
+    /// GPUs it holds that do not compute, parts as such.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub idle_allocated_gpus: Millis,
     /// Our own additions (a free map in the published interface).
     #[serde(default)]
     pub additional_fields: WorkloadExtras,

@@ -1,15 +1,25 @@
 //! Rows of grids on the wire. Owns: the values of a workload that are short enough for a row.
 
 use api_types::{Millis, Reason, RowWhy, SharedReason, SharedWhy, WorkloadGridRow};
+use spec::WorkloadSpec;
 use view::{EvictionView, PendingReason, Phase, PodState, ReasonView, WorkloadView};
 
-use crate::workload::{failure, kind_name, nodes, phase_name, reason, requested_pods};
+use crate::made_of::{self, COMPUTE_ASSET, ENVIRONMENT_ASSET, TEMPLATE, data_sources};
+use crate::urls::connection_names;
+use crate::workload::{
+    failure, gpu_memory, images, kind_name, nodes, phase_name, reason, requested_gpu_memory,
+    requested_pods,
+};
 
 /// Maximum number of characters of a sentence in a row.
 const MESSAGE_CHARS_MAX: usize = 120;
-/// Sentences are cut further for a row of at most this many bytes, but to no less than so many.
+/// Sentences and names are cut further for a row of at most this many bytes, but to no less than so
+/// many.
 const ROW_BYTES_MAX: usize = 700;
 const MESSAGE_BYTES_MIN: usize = 40;
+const NAME_BYTES_MIN: usize = 12;
+/// Maximum number of data sources and of connections named in a row.
+const NAMES_MAX: usize = 3;
 /// Maximum number of nodes named in a row.
 const NODES_MAX: usize = 3;
 
@@ -24,7 +34,9 @@ pub fn grid_row(view: &WorkloadView) -> WorkloadGridRow {
         name: spec.name.clone(),
         kind: kind_name(spec.kind).to_owned(),
         phase: phase_name(view.phase).to_owned(),
-        phase_updated_at: view.phase_since.into(),
+        phase_updated_at: Some(view.phase_since)
+            .filter(|since| *since != view.created_at)
+            .map(Into::into),
         project_id: view.project_id.to_string(),
         project_name: view.project_name.clone(),
         department_id: view.department_id.to_string(),
@@ -35,6 +47,19 @@ pub fn grid_row(view: &WorkloadView) -> WorkloadGridRow {
         preemptible: spec.preemptible,
         gpus_requested: Millis(view.requested.gpu_millis),
         gpus_allocated: Millis(view.allocated.gpu_millis),
+        gpu_memory_requested: requested_gpu_memory(spec),
+        gpu_memory_allocated: gpu_memory(&view.pods),
+        idle_since: view.idle_since.map(Into::into),
+        cpu_requested: Millis(view.requested.cpu_millis),
+        cpu_allocated: Millis(view.allocated.cpu_millis),
+        memory_requested: view.requested.memory_bytes,
+        memory_allocated: view.allocated.memory_bytes,
+        image: images(spec).into_iter().next().unwrap_or_default(),
+        environment: name_of(spec, ENVIRONMENT_ASSET),
+        compute_resource: name_of(spec, COMPUTE_ASSET),
+        template: name_of(spec, TEMPLATE),
+        data_sources: data_sources(spec).into_iter().map(|of| of.name).take(NAMES_MAX).collect(),
+        connections: connection_names(spec).take(NAMES_MAX).collect(),
         pods_requested: requested_pods(view).number,
         pods_running: running as u64,
         over_quota: view.over_quota,
@@ -46,25 +71,38 @@ pub fn grid_row(view: &WorkloadView) -> WorkloadGridRow {
     })
 }
 
-/// The row with sentences that fit into it, the longest cut first.
+/// The name of the object of a kind that a workload was made of.
+fn name_of(spec: &WorkloadSpec, kind: &str) -> Option<String> {
+    made_of::one(spec, kind).map(|of| of.name)
+}
+
+/// The row with texts that fit into it, the longest cut first.
 fn fitted(mut row: WorkloadGridRow) -> WorkloadGridRow {
-    let has_own = matches!(row.why, Some(RowWhy::Own(_)));
-    let sentences = usize::from(has_own) + usize::from(row.last_eviction.is_some());
-    for _ in 0..sentences {
+    for _ in 0..texts(&mut row).len() {
         let bytes = serde_json::to_string(&row).map_or(0, |text| text.len());
-        let own = match &mut row.why {
-            Some(RowWhy::Own(own)) => Some(own),
-            _ => None,
-        };
-        let all = own.into_iter().chain(&mut row.last_eviction).map(|reason| &mut reason.message);
-        let longest = all.max_by_key(|message| message.len());
-        if let Some(message) = longest.filter(|_| bytes > ROW_BYTES_MAX) {
+        let all = texts(&mut row).into_iter();
+        let longest = all.max_by_key(|(text, least)| text.len().saturating_sub(*least));
+        if let Some((text, least)) = longest.filter(|_| bytes > ROW_BYTES_MAX) {
             let less = bytes - ROW_BYTES_MAX + '…'.len_utf8();
-            let most = message.len().saturating_sub(less).max(MESSAGE_BYTES_MIN);
-            shorten(message, message.floor_char_boundary(most));
+            let most = text.len().saturating_sub(less).max(least);
+            shorten(text, text.floor_char_boundary(most));
         }
     }
     row
+}
+
+/// The texts of a row that may be cut, each with the number of bytes that stay.
+fn texts(row: &mut WorkloadGridRow) -> Vec<(&mut String, usize)> {
+    let own = match &mut row.why {
+        Some(RowWhy::Own(own)) => Some(own),
+        _ => None,
+    };
+    let sentences = own.into_iter().chain(&mut row.last_eviction);
+    let sentences = sentences.map(|reason| (&mut reason.message, MESSAGE_BYTES_MIN));
+    let names = [&mut row.environment, &mut row.compute_resource, &mut row.template];
+    let names = names.into_iter().flatten().chain([&mut row.image]);
+    let names = names.chain(&mut row.data_sources).chain(&mut row.connections);
+    sentences.chain(names.map(|name| (name, NAME_BYTES_MIN))).collect()
 }
 
 /// Ends a sentence at this byte, if it is longer.
@@ -128,7 +166,12 @@ mod tests {
         for (at, word) in words.into_iter().enumerate() {
             let long = cut(reason(&word.repeat(100)));
             for (own, evicted) in [(true, true), (true, false), (false, true)] {
+                let name = || word.repeat(30);
                 let row = WorkloadGridRow {
+                    image: name(),
+                    environment: Some(name()),
+                    compute_resource: Some(name()),
+                    data_sources: vec![name(), name()],
                     name: "n".repeat(40 + at),
                     submitted_by: "somebody@research.example.org".to_owned(),
                     node_pools: vec!["default".to_owned()],
@@ -156,7 +199,7 @@ mod tests {
             name: "a1".to_owned(),
             kind: "Training".to_owned(),
             phase: "Pending".to_owned(),
-            phase_updated_at: at(),
+            phase_updated_at: Some(at()),
             project_id: "4".to_owned(),
             project_name: "team-a".to_owned(),
             department_id: "1".to_owned(),
@@ -167,6 +210,19 @@ mod tests {
             preemptible: true,
             gpus_requested: Millis(1000),
             gpus_allocated: Millis(0),
+            gpu_memory_requested: None,
+            gpu_memory_allocated: 0,
+            idle_since: None,
+            cpu_requested: Millis(100),
+            cpu_allocated: Millis(0),
+            memory_requested: 100 << 20,
+            memory_allocated: 0,
+            image: String::new(),
+            environment: None,
+            compute_resource: None,
+            template: None,
+            data_sources: Vec::new(),
+            connections: Vec::new(),
             pods_requested: 1,
             pods_running: 0,
             over_quota: false,

@@ -36,6 +36,7 @@ mod update;
 mod urls;
 mod warnings;
 mod workload;
+mod workload_fields;
 mod workload_kinds;
 
 use access::{Backend, Family as _};
@@ -48,8 +49,8 @@ pub use address::{
     whose,
 };
 pub use advice::{May, Requirement, simulated_node_flags};
-pub use cluster::{
 pub use advised_steps::{Made, request_of, steps_of};
+pub use cluster::{
     ClusterName, cluster, gpu, leftover, new_node, node, node_change, node_status, notice, outage,
 };
 pub use compute::check_compute;

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use view::{PodState, PodView, View, WorkloadView};
 
 use super::Context;
-use super::workload::{allocated, gpu_memory, requested_by, requested_of};
+use super::workload::{allocated, requested_by, requested_of};
 
 /// A pod with its workload.
 #[derive(Debug, Clone)]
@@ -135,7 +135,7 @@ pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod {
             started_at: pod.started_at.map(Into::into),
         }],
         requested_resources: requested_by(&set.pod, asked),
-        allocated_resources: allocated(held, gpu_memory([pod], &all.nodes)),
+        allocated_resources: allocated(held, pod.gpu_memory_bytes),
         generation: pod.generation,
         restarts: pod.restarts,
         role: set.role.clone(),

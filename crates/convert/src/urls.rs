@@ -140,13 +140,29 @@ pub(super) fn related_to_wire(urls: &[RelatedUrl]) -> Option<Vec<WireRelated>> {
     Some(urls.iter().map(one).collect()).filter(|urls: &Vec<_>| !urls.is_empty())
 }
 
+fn name_of(url: &ExposedUrl) -> String {
+    let (_, tool) = &url.tool;
+    url.name.clone().or_else(|| tool.clone()).unwrap_or_else(|| url.port.to_string())
+}
+
+fn related_name_of(of: &RelatedUrl) -> String {
+    of.name.clone().unwrap_or_else(|| of.url.clone())
+}
+
+/// The names of the connections of a workload.
+pub(super) fn connection_names(spec: &spec::WorkloadSpec) -> impl Iterator<Item = String> {
+    let ports = &pods_shown(spec).pod.container.ports;
+    let ports = ports.iter().map(|port| port.container.to_string());
+    spec.urls.iter().map(name_of).chain(ports).chain(spec.related_urls.iter().map(related_name_of))
+}
+
 /// The connections of a workload. The address of a port that the engine assigns is not known here.
 pub(super) fn connections(view: &WorkloadView, origins: &Origins) -> Vec<ExternalConnection> {
     let opened = view.spec.urls.iter().map(|url| {
         let (authorization, users) = audience_to_wire(&url.audience);
-        let (tool_type, tool_name) = url.tool.clone();
+        let tool_type = url.tool.0.clone();
         ExternalConnection {
-            name: url.name.clone().or(tool_name).unwrap_or_else(|| url.port.to_string()),
+            name: name_of(url),
             tool_type: tool_type.unwrap_or_else(|| TOOL.to_owned()),
             connection_type: "ExternalUrl".to_owned(),
             url: origins.of_page(view, url.port),
@@ -163,7 +179,7 @@ pub(super) fn connections(view: &WorkloadView, origins: &Origins) -> Vec<Externa
         ..ExternalConnection::default()
     });
     let elsewhere = view.spec.related_urls.iter().map(|of| ExternalConnection {
-        name: of.name.clone().unwrap_or_else(|| of.url.clone()),
+        name: related_name_of(of),
         tool_type: of.tool_type.clone().unwrap_or_else(|| TOOL.to_owned()),
         connection_type: "RelatedUrl".to_owned(),
         url: Some(of.url.clone()),

@@ -5,18 +5,15 @@ use api_types::{
     RequestCores, RequestQuantity, RequestResources, RequestedPods, TENANT_ID, Workload,
     WorkloadCondition, WorkloadExtras, WorkloadName, WorkloadPhase, WorkloadTopology,
 };
-use http_kit::{Row, Scalar, Type};
 use reasons::GATED;
 use spec::{
     Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TOPOLOGY, TopologyUse, WorkloadKind,
     WorkloadSpec,
 };
 use units::{Instant, Resources};
-use view::{
-    Beneficiary, EvictionView, NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadView,
-};
+use view::{Beneficiary, EvictionView, Phase, PodState, PodView, ReasonView, View, WorkloadView};
 
-use super::{COMPUTE_ASSET, Context, ENVIRONMENT_ASSET, made_of, namespace, pods_shown, quantity};
+use super::{COMPUTE_ASSET, Context, made_of, namespace, pods_shown, quantity};
 
 /// Name of a phase in the API.
 pub fn phase_name(phase: Phase) -> &'static str {
@@ -97,7 +94,6 @@ pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload 
     // Requests differ between pod sets; those of the workers are shown.
     let requested = requested_by(&shown.pod, view.requested);
     let of_each = requested_by(&shown.pod, requested_of(view, shown));
-    let ended = matches!(view.phase, Phase::Completed | Phase::Failed | Phase::Deleting);
     Workload {
         id: view.id.to_string(),
         name: spec.name.clone(),
@@ -130,11 +126,8 @@ pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload 
         requested_pods: requested_pods(view),
         workload_requested_resources: requested,
         pods_requested_resources: of_each,
-        allocated_resources: allocated(view.allocated, gpu_memory(&view.pods, &all.nodes)),
-        actions_support: ActionsSupport {
-            delete: view.phase != Phase::Deleting && view.deleted_at.is_none(),
-            suspend: !ended && spec.serving.is_none(),
-        },
+        allocated_resources: allocated(view.allocated, gpu_memory(&view.pods)),
+        actions_support: actions(view),
         requested_node_pools: if spec.node_pools.is_empty() {
             all.pools.iter().map(|pool| pool.name.clone()).collect()
         } else {
@@ -154,9 +147,19 @@ pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload 
         command: shown.pod.command.as_ref().map(shell_words::join),
         arguments: Some(&shown.pod.args).filter(|args| !args.is_empty()).map(shell_words::join),
         topology: spec.topology.as_ref().and_then(|of| topology_of(of, all)),
+        idle_gpus: idle_gpus(view),
+        idle_allocated_gpus: Millis(idle_gpu_millis(view)),
         total_pending_time_seconds: waited_s,
         total_running_time_seconds: ran_s,
         additional_fields: extras(view, &why),
+    }
+}
+
+fn actions(view: &WorkloadView) -> ActionsSupport {
+    let ended = matches!(view.phase, Phase::Completed | Phase::Failed | Phase::Deleting);
+    ActionsSupport {
+        delete: view.phase != Phase::Deleting && view.deleted_at.is_none(),
+        suspend: !ended && view.spec.serving.is_none(),
     }
 }
 
@@ -192,7 +195,7 @@ fn wanted(view: &WorkloadView) -> u64 {
 }
 
 /// Number of pods that run.
-fn running_pods(view: &WorkloadView) -> u64 {
+pub(super) fn running_pods(view: &WorkloadView) -> u64 {
     view.pods.iter().filter(|pod| pod.state == PodState::Running).count() as u64
 }
 
@@ -229,7 +232,7 @@ fn range(spec: &WorkloadSpec) -> Option<(u64, u64)> {
     (min < max).then_some((min, max))
 }
 
-fn images(spec: &WorkloadSpec) -> Vec<String> {
+pub(super) fn images(spec: &WorkloadSpec) -> Vec<String> {
     let mut images: Vec<String> = Vec::new();
     for image in spec.sets().map(|set| &set.pod.image) {
         if !image.is_empty() && !images.contains(image) {
@@ -303,19 +306,28 @@ pub(super) fn allocated(held: Resources, gpu_memory_bytes: u64) -> AllocatedReso
     }
 }
 
-/// GPU memory of the shares that pods hold, in bytes.
-pub(super) fn gpu_memory<'a>(
-    pods: impl IntoIterator<Item = &'a PodView>,
-    nodes: &[std::sync::Arc<NodeView>],
-) -> u64 {
-    let shares = pods.into_iter().filter(|pod| pod.state.holds_place()).filter_map(|pod| {
-        let node = nodes.iter().find(|node| Some(&node.name) == pod.node_name.as_ref())?;
-        let bytes = pod.gpus.iter().filter_map(|&(index, millis)| {
-            Some(node.spec.gpus.get(index as usize)?.memory_of(millis))
-        });
-        Some(bytes.sum::<u64>())
-    });
-    shares.sum()
+/// GPU memory that a workload requests on each GPU, in bytes; `None` if it requests none by memory.
+pub(super) fn requested_gpu_memory(spec: &WorkloadSpec) -> Option<u64> {
+    match pods_shown(spec).pod.gpu {
+        GpuRequest::Shared(SharedGpus { memory: Some(memory), .. }) => Some(memory.request),
+        _ => None,
+    }
+}
+
+/// GPUs of a workload that do not compute, and its parts of GPUs as one each.
+pub(super) fn idle_gpus(view: &WorkloadView) -> u64 {
+    let held = view.pods.iter().filter(|pod| pod.state.holds_place());
+    view.idle_since.map_or(0, |_| held.map(|pod| pod.gpus.len() as u64).sum())
+}
+
+/// Thousandths of GPUs of a workload that do not compute.
+pub(super) fn idle_gpu_millis(view: &WorkloadView) -> u64 {
+    view.idle_since.map_or(0, |_| view.allocated.gpu_millis)
+}
+
+/// GPU memory that pods hold, in bytes.
+pub(super) fn gpu_memory(pods: &[PodView]) -> u64 {
+    pods.iter().map(|pod| pod.gpu_memory_bytes).sum()
 }
 
 /// Converts requested resources to the wire.
@@ -453,131 +465,4 @@ fn states(pods: &[PodView]) -> PodStates {
         *slot += 1;
     }
     states
-}
-
-/// Sort key of the published list of workloads: running first, then larger allocations, then within
-/// quota, then older ones.
-fn activity(view: &WorkloadView) -> String {
-    let rank = match view.phase {
-        Phase::Running | Phase::Degraded => 0,
-        Phase::Initializing | Phase::Updating | Phase::Stopping | Phase::Deleting => 1,
-        Phase::Pending | Phase::Resuming => 2,
-        Phase::Stopped => 3,
-        Phase::Completed | Phase::Failed => 4,
-    };
-    let held_last = u64::MAX - view.allocated.gpu_millis;
-    let (over, created, name) = (u8::from(view.over_quota), view.created_at.0, &view.spec.name);
-    format!("{rank} {held_last:020} {over} {created:020} {name}")
-}
-
-impl Row<crate::Listed> for WorkloadView {
-    const FIELDS: &'static [(&'static str, Type)] = &[
-        ("id", Type::Text),
-        ("type", Type::Text),
-        ("name", Type::Text),
-        ("projectId", Type::Text),
-        ("projectName", Type::Text),
-        ("departmentId", Type::Text),
-        ("departmentName", Type::Text),
-        ("createdAt", Type::Time),
-        ("completedAt", Type::Time),
-        ("deletedAt", Type::Time),
-        ("submittedBy", Type::Text),
-        ("source", Type::Text),
-        ("phase", Type::Text),
-        ("phaseUpdatedAt", Type::Time),
-        ("nodepool", Type::Text),
-        ("distributedFramework", Type::Text),
-        ("architecture", Type::Text),
-        ("allocatedGPU", Type::Number),
-        ("requestedGPU", Type::Number),
-        ("requestedGPUMemory", Type::Number),
-        ("allocatedCPU", Type::Number),
-        ("requestedCPU", Type::Number),
-        ("allocatedCPUMemory", Type::Number),
-        ("requestedCPUMemory", Type::Number),
-        ("runningPods", Type::Number),
-        ("requestedPods", Type::Number),
-        ("images", Type::Text),
-        ("template", Type::Text),
-        ("environments", Type::Text),
-        ("computeResource", Type::Text),
-        ("datasources", Type::Text),
-        ("category", Type::Text),
-        ("priority", Type::Number),
-        ("priorityClassName", Type::Text),
-        ("preemptible", Type::Flag),
-        ("totalPendingTimeSeconds", Type::Number),
-        ("totalRunningTimeSeconds", Type::Number),
-        ("nodes", Type::Text),
-        ("labels", Type::Text),
-        ("qualifiedName", Type::Text),
-        ("activity", Type::Text),
-    ];
-    const SEARCHED: &'static [&'static str] =
-        &["name", "type", "projectName", "phase", "submittedBy"];
-
-    fn field(&self, name: &str, now: Instant) -> Scalar<'_> {
-        match name {
-            "id" => Scalar::text(self.id.to_string()),
-            "type" => Scalar::text(kind_name(self.spec.kind)),
-            "name" => Scalar::text(self.spec.name.as_str()),
-            "projectId" => Scalar::text(self.project_id.to_string()),
-            "projectName" => Scalar::text(self.project_name.as_str()),
-            "departmentId" => Scalar::text(self.department_id.to_string()),
-            "departmentName" => Scalar::text(self.department_name.as_str()),
-            "createdAt" => Scalar::time(self.created_at),
-            "completedAt" => self.completed_at.map_or(Scalar::Absent, Scalar::time),
-            "deletedAt" => self.deleted_at.map_or(Scalar::Absent, Scalar::time),
-            "submittedBy" => Scalar::text(self.spec.submitted_by.as_str()),
-            "source" => Scalar::text(self.spec.source.as_str()),
-            "phase" => Scalar::text(phase_name(self.phase)),
-            "phaseUpdatedAt" => Scalar::time(self.phase_since),
-            "distributedFramework" => self
-                .spec
-                .distributed
-                .map_or(Scalar::Absent, |one| Scalar::text(framework_name(one.framework))),
-            "nodepool" => self.pool.as_deref().map_or(Scalar::Absent, Scalar::text),
-            "architecture" => Scalar::text(match self.spec.distributed {
-                Some(_) => "Distributed",
-                None => "Standard",
-            }),
-            "allocatedGPU" => Scalar::Number(self.allocated.gpu_millis),
-            "requestedGPU" => Scalar::Number(self.requested.gpu_millis),
-            "requestedGPUMemory" => match pods_shown(&self.spec).pod.gpu {
-                GpuRequest::Shared(SharedGpus { memory: Some(memory), .. }) => {
-                    Scalar::count(memory.request)
-                }
-                _ => Scalar::Absent,
-            },
-            "allocatedCPU" => Scalar::Number(self.allocated.cpu_millis),
-            "requestedCPU" => Scalar::Number(self.requested.cpu_millis),
-            "allocatedCPUMemory" => Scalar::count(self.allocated.memory_bytes),
-            "requestedCPUMemory" => Scalar::count(self.requested.memory_bytes),
-            "runningPods" => Scalar::count(running_pods(self)),
-            "requestedPods" => Scalar::count(requested_pods(self).number),
-            "images" => Scalar::Texts(images(&self.spec).into_iter().map(Into::into).collect()),
-            "template" => made_of::names(&self.spec, made_of::TEMPLATE),
-            "environments" => made_of::names(&self.spec, ENVIRONMENT_ASSET),
-            "computeResource" => made_of::names(&self.spec, COMPUTE_ASSET),
-            "datasources" => {
-                let sources = made_of::data_sources(&self.spec).into_iter();
-                Scalar::Texts(sources.map(|source| source.name.into()).collect())
-            }
-            "category" => Scalar::text(category(self.spec.kind)),
-            "priority" => Scalar::count(self.spec.priority.value.into()),
-            "priorityClassName" => Scalar::text(self.spec.priority.class.as_str()),
-            "preemptible" => Scalar::Flag(self.spec.preemptible),
-            "totalPendingTimeSeconds" => Scalar::count(times_s(self, now).0),
-            "totalRunningTimeSeconds" => Scalar::count(times_s(self, now).1),
-            "nodes" => Scalar::Texts(nodes(self).into_iter().map(Into::into).collect()),
-            "labels" => {
-                let pair = |(name, value): (&String, &String)| format!("{name}={value}").into();
-                Scalar::Texts(self.spec.labels.iter().map(pair).collect())
-            }
-            "qualifiedName" => Scalar::text(format!("{} {}", self.project_name, self.spec.name)),
-            "activity" => Scalar::text(activity(self)),
-            _ => Scalar::Absent,
-        }
-    }
 }

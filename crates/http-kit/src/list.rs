@@ -128,6 +128,20 @@ impl ListQuery {
             .map(|one| (one.field.as_str(), one.operator == Operator::Is, one.operand.as_str()))
     }
 
+    /// Removes the conditions on a text field that has this value in every row, and the order by it.
+    /// Returns true if they hold.
+    ///
+    /// # Errors
+    /// An operand that is not allowed.
+    pub fn settle<T: Row<L>, L>(&mut self, field: &str, value: &str) -> Result<bool, ApiError> {
+        self.sort_by = self.sort_by.take().filter(|by| by != field);
+        let of_field = |one: &Condition| one.field == field;
+        let tests = self.conditions.iter().filter(|one| of_field(one)).map(Condition::test::<T, L>);
+        let tests: Vec<Test> = tests.collect::<Result<_, _>>()?;
+        self.conditions.retain(|one| !of_field(one));
+        Ok(tests.iter().all(|test| test.holds(&Scalar::text(value))))
+    }
+
     /// True if condition number `number` holds for a row, or there is none of that number.
     pub fn holds<T: Row<L>, L>(
         &self,

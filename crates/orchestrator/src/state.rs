@@ -83,7 +83,10 @@ impl State {
             Input::Listed(listing) => self.feed_listed(listing),
             Input::Changed(change) => self.feed_changed(change),
             Input::Archived(found) => self.restore_archived(found),
-            Input::Idle(idle) => self.limits.see_idle(idle),
+            Input::Idle(idle) => {
+                let changed = self.limits.see_idle(idle);
+                self.outbox.show(changed);
+            }
             Input::Gpus(seen) => self.see_gpus(seen),
             Input::Engine(listed, limits_kept) => self.reconcile(listed, limits_kept),
             Input::Left(pods) => self.forget_left(pods),

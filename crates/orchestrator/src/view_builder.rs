@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{NodeId, QueueId};
+use model::{NodeId, Placement, QueueId};
 use pod_life::Fault;
 use records::Desired;
 use units::{Instant, Resources};
@@ -410,6 +410,7 @@ impl State {
             pods,
             pending: reasons,
             pool: self.pool_in_use(workload),
+            idle_since: self.limits.idle().since.get(&workload.id).copied(),
             checkpointed_at: model.and_then(|model| model.checkpointed_at),
             unsaved_since: model.filter(|model| model.placed > 0).and_then(|model| {
                 let began = workload.pods.iter().filter_map(|pod| pod.life().started_at()).min()?;
@@ -445,6 +446,15 @@ impl State {
         own.map(Fault::reason).or_else(|| holds.then(|| self.keeps_places(workload)).flatten())
     }
 
+    /// Memory of the devices of a place, in bytes.
+    fn gpu_memory_bytes(&self, place: &Placement) -> u64 {
+        let Some(node) = self.nodes.get(place.node) else { return 0 };
+        let bytes = place.devices.iter().filter_map(|share| {
+            Some(node.spec.gpus.get(share.gpu as usize)?.memory_of(share.millis))
+        });
+        bytes.sum()
+    }
+
     fn pod_view(&self, workload: &Workload, pod: &Pod, turn: bool) -> PodView {
         let binding = self.binding(pod);
         let shown = pod.life().shown(binding.next.is_some());
@@ -467,12 +477,14 @@ impl State {
         };
         let place = binding.current.as_ref().or(binding.next.as_ref());
         let gpus = place.map(|p| p.devices.iter().map(|share| (share.gpu, share.millis)).collect());
+        let held = place.filter(|_| state.holds_place());
         PodView {
             revision: workload.spec.revision.map(|_| workload.id),
             port: pod.port,
             wanted: is_wanted(workload, pod),
             node_name: place.map(|place| self.node_name(place.node)),
             gpus: gpus.unwrap_or_default(),
+            gpu_memory_bytes: held.map_or(0, |place| self.gpu_memory_bytes(place)),
             restart_at,
             condition: self.condition(workload, pod, state),
             ..pod_without_place(workload, pod, state)
@@ -518,6 +530,7 @@ pub(crate) fn without_places(
         revisions: workload.revisions.clone(),
         pending: workload.pending.clone(),
         last_eviction: workload.last_eviction.clone(),
+        idle_since: None,
         checkpointed_at: None,
         unsaved_since: None,
         restarts: workload.restarts,
@@ -545,6 +558,7 @@ pub(crate) fn pod_without_place(workload: &Workload, pod: &Pod, state: PodState)
         state,
         node_name: None,
         gpus: Vec::new(),
+        gpu_memory_bytes: 0,
         placed_at: pod.placed_at,
         held_since: pod.held_since,
         started_at: pod.life().started_at(),

@@ -428,6 +428,7 @@ mod tests {
             state,
             node_name: None,
             gpus: Vec::new(),
+            gpu_memory_bytes: 0,
             created_at: units::Instant(0),
             placed_at: None,
             held_since: None,

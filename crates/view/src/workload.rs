@@ -74,6 +74,8 @@ pub struct WorkloadView {
     pub deleted_at: Option<Instant>,
     /// Allocated resources.
     pub allocated: Resources,
+    /// Start of the time in which its GPUs do not compute; `None` while they do.
+    pub idle_since: Option<Instant>,
     /// Requested resources.
     pub requested: Resources,
     /// True if part of its allocation is over its project's quota.
@@ -143,6 +145,8 @@ pub struct PodView {
     pub node_name: Option<String>,
     /// GPU index on the node and share in thousandths.
     pub gpus: Vec<(u32, u64)>,
+    /// Memory of the GPUs, or of the parts of them, that it holds, in bytes.
+    pub gpu_memory_bytes: u64,
     /// Time at which this run was placed.
     pub placed_at: Option<Instant>,
     /// Start of the period in which its workload has held places without interruption.

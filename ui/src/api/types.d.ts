@@ -694,6 +694,8 @@ export interface Workload {
   environments?: Array<Environment1>;
   externalConnections?: Array<Connection1>;
   id: string;
+  idleAllocatedGpus?: Millis;
+  idleGpus?: number;
   images: Array<string>;
   k8sPhase: string;
   k8sPhaseUpdatedAt: Time;

@@ -67,6 +67,13 @@ export function printGpus(amount: number): string {
   return String(Math.round(amount * 1000) / 1000);
 }
 
+/** Bytes as people write them: `100 MiB`, `1.5 GiB`. */
+export function printBytes(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const unit = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(bytes, 1)) / 10));
+  return `${Math.round((bytes / 1024 ** unit) * 10) / 10} ${units[unit]}`;
+}
+
 /** `1 GPU`, `2 GPUs`. */
 export function countGpus(amount: number): string {
   return `${printGpus(amount)} ${amount === 1 ? "GPU" : "GPUs"}`;

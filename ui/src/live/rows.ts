@@ -21,6 +21,7 @@ export interface WorkloadRow {
   name: string;
   type: string;
   phase: string;
+  /** Left out by the stream where it is the time of the submission. */
   phaseUpdatedAt: string;
   projectId: string;
   projectName: string;
@@ -34,6 +35,23 @@ export interface WorkloadRow {
   podsRequested: number;
   nodePools: string[];
   gpusAllocated: number;
+  /** Bytes. */
+  gpuMemoryRequested?: number;
+  gpuMemoryAllocated: number;
+  /** Since when its GPUs do not compute. */
+  idleSince?: string;
+  /** Cores. */
+  cpuRequested: number;
+  cpuAllocated: number;
+  /** Bytes. */
+  memoryRequested: number;
+  memoryAllocated: number;
+  image: string;
+  environment?: string;
+  computeResource?: string;
+  template?: string;
+  dataSources: string[];
+  connections: string[];
   podsRunning: number;
   overQuota: boolean;
   nodes: string[];
@@ -45,10 +63,22 @@ export interface WorkloadRow {
 }
 
 /** Values of a row that the stream leaves out where they are so. */
-export const NOTHING: Pick<
-  WorkloadRow,
-  "gpusAllocated" | "podsRunning" | "overQuota" | "nodes" | "nodesCount"
-> = { gpusAllocated: 0, podsRunning: 0, overQuota: false, nodes: [], nodesCount: 0 };
+export const NOTHING = {
+  gpusAllocated: 0,
+  gpuMemoryAllocated: 0,
+  cpuRequested: 0,
+  cpuAllocated: 0,
+  memoryRequested: 0,
+  memoryAllocated: 0,
+  image: "",
+  dataSources: [],
+  connections: [],
+  podsRunning: 0,
+  overQuota: false,
+  nodePools: [],
+  nodes: [],
+  nodesCount: 0,
+} satisfies Partial<WorkloadRow>;
 
 /** Reasons that some workloads share. */
 export interface SharedReason {

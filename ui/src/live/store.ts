@@ -37,7 +37,7 @@ export class Store {
   set(kind: string, id: string, object: Kinds[Kind]): void {
     lastVersion += 1;
     const objects = this.#of(kind);
-    const whole = kind === "workload" ? { ...NOTHING, ...object } : object;
+    const whole = kind === "workload" ? complete(object as WorkloadRow) : object;
     objects.set(id, { version: lastVersion, object: whole });
     if (kind === "event" && objects.size > EVENTS_MAX) {
       for (const oldest of [...objects.keys()].slice(0, EVENTS_MAX / 2)) objects.delete(oldest);
@@ -54,7 +54,7 @@ export class Store {
 
   /** Changes with every change of what a view of this kind shows. */
   stateOf(kind: Kind): string {
-    const kinds = kind === "workload" ? [kind, "reason"] : [kind];
+    const kinds = kind === "workload" ? [kind, "reason", "department"] : [kind];
     return [this.#born, ...kinds.map((one) => this.#touched.get(one) ?? 0)].join(" ");
   }
 
@@ -147,8 +147,13 @@ export class Store {
   }
 
   #key({ sort, kind }: ViewSpec, object: Kinds[Kind]): unknown {
-    if (kind !== "workload" || sort !== "why") return valueAt(object, sort ?? "");
-    return this.#reasonsOf(object as WorkloadRow)?.[0]?.code;
+    if (kind === "workload" && sort === "why") {
+      return this.#reasonsOf(object as WorkloadRow)?.[0]?.code;
+    }
+    if (kind === "workload" && sort === "departmentName") {
+      return this.get("department", (object as WorkloadRow).departmentId)?.name;
+    }
+    return valueAt(object, sort ?? "");
   }
 
   /** Sums over all workloads. */
@@ -188,6 +193,11 @@ export class Store {
       evictions: evictions.slice(0, 8),
     };
   }
+}
+
+/** A row with the values that the stream leaves out. */
+function complete(row: Partial<WorkloadRow> & Pick<WorkloadRow, "createdAt">): WorkloadRow {
+  return { ...NOTHING, ...row, phaseUpdatedAt: row.phaseUpdatedAt ?? row.createdAt } as WorkloadRow;
 }
 
 /** Orders two values: numbers by size, texts as people read them, what is missing last. */

@@ -30,7 +30,11 @@ export default function Workloads(): React.ReactNode {
   const departments = useAll("department", "name") ?? [];
   // As a text: the columns stay the same while only the use of departments changes.
   const names = JSON.stringify(departments.map((one) => [one.id, one.name]));
-  const columns = useMemo(() => columnsOf(JSON.parse(names) as [string, string][]), [names]);
+  const cluster = useAll("server", "id")?.[0]?.clusterName;
+  const columns = useMemo(
+    () => columnsOf(JSON.parse(names) as [string, string][], cluster),
+    [names, cluster],
+  );
   const [act, setAct] = useState<{ id: string; action: ActionName }>();
   const to = (path: string) => navigate(`${path}${query && `?${query}`}`);
   if (!mayRead) return <NoRight what="workloads" />;

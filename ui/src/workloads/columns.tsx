@@ -1,6 +1,6 @@
 // Columns of the grid of workloads.
 import type { Column } from "../kit/grid/columns";
-import { Code, printGpus, Status } from "../kit/Status";
+import { Code, printBytes, printGpus, Status } from "../kit/Status";
 import { Age, Clock } from "../kit/time";
 import type { WorkloadRow } from "../live/rows";
 
@@ -28,6 +28,44 @@ export function Why({ of: row }: { of: WorkloadRow }): React.ReactNode {
       )}
     </>
   );
+}
+
+/** Category of each type. */
+const CATEGORIES: Record<string, string> = {
+  Training: "Train",
+  Distributed: "Train",
+  Workspace: "Build",
+  Inference: "Deploy",
+};
+
+/** Columns of the requested and the allocated amount of a resource. */
+function amounts(
+  of: "cpu" | "memory" | "gpuMemory",
+  name: string,
+  print: (amount: number) => string,
+): Column<WorkloadRow>[] {
+  const kinds = [
+    ["Requested", "request"],
+    ["Allocated", "allocation"],
+  ] as const;
+  return kinds.map(([kind, word]) => ({
+    id: `${of}${kind}`,
+    name: `${name} ${word}`,
+    width: 120,
+    rank: 9,
+    isExtra: true,
+    isNumber: true,
+    sort: `${of}${kind}`,
+    cell: (row) => {
+      const amount = row[`${of}${kind}`];
+      return amount === undefined ? undefined : print(amount);
+    },
+  }));
+}
+
+/** A column of a text. */
+function text(id: string, name: string, cell: Column<WorkloadRow>["cell"]): Column<WorkloadRow>[] {
+  return [{ id, name, width: 130, rank: 9, isExtra: true, sort: id, cell }];
 }
 
 const COLUMNS: Column<WorkloadRow>[] = [
@@ -116,6 +154,7 @@ const COLUMNS: Column<WorkloadRow>[] = [
     width: 130,
     rank: 9,
     isExtra: true,
+    sort: "nodes",
     cell: ({ nodes, nodesCount }) =>
       nodesCount > nodes.length ? `${nodes.join(", ")}, … (${nodesCount})` : nodes.join(", "),
   },
@@ -125,6 +164,7 @@ const COLUMNS: Column<WorkloadRow>[] = [
     width: 110,
     rank: 9,
     isExtra: true,
+    sort: "nodePools",
     cell: (row) => row.nodePools.join(", "),
   },
   {
@@ -151,7 +191,17 @@ const COLUMNS: Column<WorkloadRow>[] = [
     width: 110,
     rank: 9,
     isExtra: true,
+    sort: "type",
     cell: ({ type }) => (type === "Distributed" ? "Distributed" : "Standard"),
+  },
+  {
+    id: "category",
+    name: "Category",
+    width: 90,
+    rank: 9,
+    isExtra: true,
+    sort: "type",
+    cell: ({ type }) => CATEGORIES[type],
   },
   {
     id: "gpusRequested",
@@ -173,6 +223,30 @@ const COLUMNS: Column<WorkloadRow>[] = [
     sort: "gpusAllocated",
     cell: (row) => printGpus(row.gpusAllocated),
   },
+  ...amounts("gpuMemory", "GPU memory", printBytes),
+  {
+    id: "idle",
+    name: "Idle GPUs",
+    width: 110,
+    rank: 9,
+    isExtra: true,
+    isNumber: true,
+    sort: "idleSince",
+    cell: ({ idleSince, gpusAllocated }) =>
+      idleSince && (
+        <>
+          {printGpus(gpusAllocated)} · <Age of={idleSince} />
+        </>
+      ),
+  },
+  ...amounts("cpu", "CPU", printGpus),
+  ...amounts("memory", "CPU memory", printBytes),
+  ...text("environment", "Environment", (row) => row.environment),
+  ...text("image", "Image", ({ image }) => <span title={image}>{image}</span>),
+  ...text("computeResource", "Compute resource", (row) => row.computeResource),
+  ...text("template", "Template", (row) => row.template),
+  ...text("dataSources", "Data sources", (row) => row.dataSources.join(", ")),
+  ...text("connections", "Connections", (row) => row.connections.join(", ")),
   {
     id: "createdAt",
     name: "Creation time",
@@ -193,8 +267,11 @@ const COLUMNS: Column<WorkloadRow>[] = [
   },
 ];
 
-/** The columns, with the names of departments, which rows have by id. */
-export function columnsOf(departments: [id: string, name: string][]): Column<WorkloadRow>[] {
+/** The columns, with the names of the cluster and of departments, which rows have by id. */
+export function columnsOf(
+  departments: [id: string, name: string][],
+  cluster: string | undefined,
+): Column<WorkloadRow>[] {
   const names = new Map(departments);
   const department: Column<WorkloadRow> = {
     id: "department",
@@ -202,9 +279,10 @@ export function columnsOf(departments: [id: string, name: string][]): Column<Wor
     width: 120,
     rank: 9,
     isExtra: true,
+    sort: "departmentName",
     cell: ({ departmentId }) => names.get(departmentId),
   };
-  return [...COLUMNS, department];
+  return [...COLUMNS, department, ...text("cluster", "Cluster", () => cluster)];
 }
 
 /** True if it ended, and can be run again. */

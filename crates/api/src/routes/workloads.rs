@@ -140,8 +140,12 @@ type PageOf = (Vec<Arc<WorkloadView>>, Option<u64>);
 async fn page_of(
     state: &ApiState,
     caller: &Caller,
-    (view, query, now): (&Arc<View>, &ListQuery, Instant),
+    (view, query, now): (&Arc<View>, &mut ListQuery, Instant),
 ) -> Result<PageOf, ApiError> {
+    if !is_of_cluster(state, query)? {
+        return Ok(PageOf::default());
+    }
+    let query = &*query;
     let workloads = listed(state, view, query).await?;
     let ordered = state.orders.of(view, query, now).filter(|_| !query.deleted);
     let archived = Selected::of(&state.control, (view, caller, now), query, own_field).await?;
@@ -162,14 +166,19 @@ async fn page_of(
     }
 }
 
+/// True if the conditions of a query on the cluster hold: there is one.
+fn is_of_cluster(state: &ApiState, query: &mut ListQuery) -> Result<bool, ApiError> {
+    query.settle::<WorkloadView, _>("clusterId", &state.context().cluster_id)
+}
+
 /// The workloads as rows of a grid, as the stream of changes sends them.
 async fn list_rows(
     FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
-    query: ListQuery,
+    mut query: ListQuery,
 ) -> Result<Json<WorkloadRowsPage>, ApiError> {
     let view = state.control.view();
-    let (page, next) = page_of(&state, &caller, (&view, &query, state.now())).await?;
+    let (page, next) = page_of(&state, &caller, (&view, &mut query, state.now())).await?;
     let named = page.iter().flat_map(|workload| workload.pending.iter());
     let named: BTreeSet<_> = named.filter_map(PendingReason::class).collect();
     Ok(Json(WorkloadRowsPage {
@@ -185,10 +194,10 @@ async fn list_rows(
 async fn list(
     FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
-    query: ListQuery,
+    mut query: ListQuery,
 ) -> Result<Written<WorkloadsPage>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
-    let (page, next) = page_of(&state, &caller, (&view, &query, context.now)).await?;
+    let (page, next) = page_of(&state, &caller, (&view, &mut query, context.now)).await?;
     // How far trainings are changes without them, so their rows are not kept.
     let training = |one: &WorkloadView| {
         state.training.job(one.id).map(|_| convert::in_list(shown(&state, one, &view, &context)))
@@ -241,8 +250,11 @@ async fn list_by_post(
 async fn count(
     FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Caller>,
-    query: ListQuery,
+    mut query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
+    if !is_of_cluster(&state, &mut query)? {
+        return Ok(Json(CountResponse { count: 0 }));
+    }
     let view = state.control.view();
     let (workloads, now) = (listed(&state, &view, &query).await?, state.now());
     let all = seen(&workloads, &view, &caller).map(AsRef::as_ref);

@@ -81,18 +81,71 @@ async fn lists_are_filtered_and_sorted_by_each_column() {
         let list = server.get(&format!("/api/v1/workloads?sortBy=name&filterBy={condition}")).await;
         assert_eq!(names(&list), found, "{condition}");
     }
-    for key in [
-        "requestedGPU",
-        "allocatedCPU",
-        "requestedCPU",
-        "allocatedCPUMemory",
-        "requestedCPUMemory",
-        "runningPods",
-        "template",
-    ] {
-        let list = server.get(&format!("/api/v1/workloads?sortBy={key}")).await;
-        assert_eq!(names(&list).len(), 2, "{key}: {list}");
+    let cluster = server.cluster_id();
+    for (condition, found) in [("==", 2), ("!=", 0)] {
+        let path = format!("/api/v1/workloads?filterBy=clusterId{condition}{cluster}");
+        assert_eq!(names(&server.get(&path).await).len(), found, "{condition}");
+        let count = server.get(&path.replace('?', "/count?")).await;
+        assert_eq!(count["count"], found, "{condition}");
     }
     let list = server.get("/api/v1/workloads?sortBy=requestedGPU&sortOrder=desc").await;
     assert_eq!(names(&list), ["a", "b"]);
+}
+
+/// The published columns of the grid of workloads, each with the key that lists are sorted by.
+const COLUMNS: [(&str, &str); 29] = [
+    ("Workload", "name"),
+    ("Type", "type"),
+    ("Preemptible", "preemptible"),
+    ("Status", "phase"),
+    ("Project", "projectName"),
+    ("Department", "departmentName"),
+    ("Created by", "submittedBy"),
+    ("Running pods", "runningPods"),
+    ("Requested pods", "requestedPods"),
+    ("Creation time", "createdAt"),
+    ("Completion time", "completedAt"),
+    ("Connections", "connections"),
+    ("Data sources", "datasources"),
+    ("Environment", "environments"),
+    ("Workload architecture", "architecture"),
+    ("GPU compute request", "requestedGPU"),
+    ("GPU compute allocation", "allocatedGPU"),
+    ("GPU memory request", "requestedGPUMemory"),
+    ("GPU memory allocation", "allocatedGPUMemory"),
+    ("CPU compute request", "requestedCPU"),
+    ("CPU compute allocation", "allocatedCPU"),
+    ("CPU memory request", "requestedCPUMemory"),
+    ("CPU memory allocation", "allocatedCPUMemory"),
+    ("Cluster", "clusterId"),
+    ("Priority", "priority"),
+    ("Category", "category"),
+    ("Node pool", "nodepool"),
+    ("Image", "images"),
+    ("Idle GPU devices", "idleGpus"),
+];
+
+#[tokio::test]
+async fn each_published_column_has_a_key_in_both_directions() {
+    let server = Server::with_teams().await;
+    // Names in reverse, so that the order of creation is none of the columns'.
+    for (name, gpus) in [("b", 2), ("a", 1)] {
+        let id = server.train(name, gpus).await;
+        server.phase(&id, "Running").await;
+    }
+    for (column, key) in COLUMNS {
+        let mut orders = Vec::new();
+        for order in ["asc", "desc"] {
+            let path = format!("/api/v1/workloads?sortBy={key}&sortOrder={order}");
+            orders.push(names(&server.get(&path).await).join(" "));
+        }
+        let by_size = ["name", "requestedGPU", "allocatedGPU", "allocatedGPUMemory"];
+        let wanted = if by_size.contains(&key) { ["a b", "b a"] } else { ["b a", "b a"] };
+        let is_time = key == "createdAt";
+        assert!(is_time || orders == wanted, "{column}: {orders:?}");
+        let (status, said) =
+            server.raw("GET", &format!("/api/v1/workloads?filterBy={key}!=0"), "").await;
+        let is_typed = ["preemptible", "createdAt", "completedAt"].contains(&key);
+        assert_eq!(status.is_success(), !is_typed, "{column}: {said}");
+    }
 }

@@ -36,8 +36,8 @@ impl Idle {
         self.told.send_modify(|_| {});
     }
 
-    /// Determines the idle workloads. Publishes those with a time limit, and only on a change: each
-    /// is a batch for the dispatcher.
+    /// Determines the idle workloads. Publishes them only on a change: each is a batch for the
+    /// dispatcher.
     pub(super) fn update(&mut self, view: &View, sample: &Sample) {
         // For each workload: whether all its running pods are idle, whether all its pods run, and
         // since when it has held places.
@@ -58,15 +58,10 @@ impl Idle {
             Some((id, known(id, began).or(begins)?))
         };
         self.since = idle.filter_map(since).collect();
-        let limited: BTreeMap<_, _> = self
-            .since
-            .iter()
-            .filter(|(id, _)| is_limited(view, id))
-            .map(|(id, at)| (*id, *at))
-            .collect();
         self.told.send_if_modified(|told| {
-            let news = *told.since != limited;
-            *told = IdleSince { measured_at: sample.at, since: Arc::new(limited) };
+            let news = *told.since != self.since;
+            let since = if news { Arc::new(self.since.clone()) } else { told.since.clone() };
+            *told = IdleSince { measured_at: sample.at, since };
             news
         });
     }
@@ -75,12 +70,4 @@ impl Idle {
 fn is_idle(pod: &PodView, sample: &Sample) -> bool {
     let busy = |index| sample.value(&Subject::Pod(pod.id), &of::gpu(of::BUSY, index));
     pod.gpus.iter().all(|(index, _)| busy(*index) == Some(0))
-}
-
-fn is_limited(view: &View, id: &Uuid) -> bool {
-    let found = view.workloads.get(id).and_then(|workload| {
-        let rules = view.projects.get(&workload.project_id)?.effective_rules;
-        rules.idle_ms_max(workload.spec.kind, workload.spec.preemptible)
-    });
-    found.is_some()
 }

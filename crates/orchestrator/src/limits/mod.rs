@@ -21,7 +21,7 @@ pub struct IdleSince {
     /// Time of this sample.
     #[serde(rename = "looked_at")]
     pub measured_at: Instant,
-    /// Start of the idle time by workload; workloads without a limit are left out.
+    /// Start of the idle time by workload.
     pub since: Arc<BTreeMap<Uuid, Instant>>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Limits {
     /// Warnings of workloads that will be stopped, by limit: start of the limited time, and time of
     /// the warning. Not stored: they are repeated after a restart.
     warned: BTreeMap<(Uuid, Limit), (Instant, Instant)>,
-    /// Start of the idle time of workloads with an idle limit, as far as it is measured.
+    /// Start of the idle time of workloads, as far as it is measured.
     idle: IdleSince,
     planned: Planned,
     /// Ended workloads, by the time of their deletion.
@@ -48,9 +48,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Takes over the idle times of workloads.
-    pub(crate) fn see_idle(&mut self, idle: IdleSince) {
-        self.idle = idle;
+    /// Takes over the idle times of workloads. Returns the workloads whose time has changed.
+    pub(crate) fn see_idle(&mut self, idle: IdleSince) -> Vec<Uuid> {
+        let (before, now) = (std::mem::replace(&mut self.idle, idle).since, &self.idle.since);
+        let ids = before.keys().chain(now.keys()).copied();
+        ids.filter(|id| before.get(id) != now.get(id)).collect()
     }
 
     pub(crate) const fn idle(&self) -> &IdleSince {
