@@ -7,9 +7,11 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use expect_test::expect;
 use serde_json::{Value, json};
+use store::Database;
+use store::testing::PgServer;
 
 use crate::iam::{call, give, grant_password, program, text, user};
-use crate::server::{Server, read};
+use crate::server::{Server, Setup, read};
 
 const SESSION: &str = "/elastane/v1/session";
 const LINKS: &str = "/elastane/v1/session/links";
@@ -25,6 +27,8 @@ struct Browser {
     token: String,
     /// Value of `Origin`; empty for no such header.
     origin: String,
+    /// Value of `Sec-Fetch-Site`; empty for no such header.
+    site: String,
     host: String,
 }
 
@@ -47,6 +51,7 @@ impl Browser {
             ("x-elastane-page", &self.page, !self.page.is_empty()),
             ("authorization", &bearer, !self.token.is_empty()),
             ("origin", &self.origin, !self.origin.is_empty()),
+            ("sec-fetch-site", &self.site, !self.site.is_empty()),
         ] {
             if sent {
                 request = request.header(name, value);
@@ -199,6 +204,11 @@ async fn pages_from_elsewhere_use_no_session_and_begin_none() {
         assert_eq!(status, 403, "{origin}");
         let (status, _) = there.ask(&server, ("POST", SESSION), &login).await;
         assert_eq!(status, 403, "{origin}");
+    }
+    for (site, status) in [("same-origin", 200), ("same-site", 403), ("cross-site", 403)] {
+        let (origin, site) = (String::new(), site.to_owned());
+        let there = Browser { origin, site: site.clone(), ..own.clone() };
+        assert_eq!(there.get(&server, WHO).await, status, "{site}");
     }
     let silent = Browser { origin: String::new(), ..own.clone() };
     assert_eq!(silent.get(&server, WHO).await, 403, "a browser says it on this machine");
@@ -410,4 +420,94 @@ async fn a_stream_ends_with_its_session() {
     assert_eq!(browser.ask(&server, ("DELETE", SESSION), &Value::Null).await.0, 204);
     let rest = async { while stream.next().await.is_some() {} };
     tokio::time::timeout(std::time::Duration::from_secs(120), rest).await.expect("it ends");
+}
+
+#[tokio::test]
+async fn a_websocket_by_a_ticket_ends_with_the_session_that_asked_for_it() {
+    use futures_util::StreamExt as _;
+    use tokio_tungstenite::tungstenite::Message;
+    use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+    let server = Server::with_teams().await;
+    let id = server.train("a1", 1).await;
+    server.phase(&id, "Running").await;
+    let browser = Browser::local(&server).await;
+    let workload = format!("/elastane/v1/workloads/{id}");
+    let tickets = format!("{workload}/websocket-tickets");
+    let (status, made) = browser.ask(&server, ("POST", &tickets), &Value::Null).await;
+    assert_eq!(status, 200, "{made}");
+    let port = server.listens().await;
+    let ticket = text(&made, "ticket");
+    let url = format!("ws://127.0.0.1:{port}{workload}/exec?command=sh&elastane_ticket={ticket}");
+    let mut request = url.into_client_request().unwrap();
+    let origin = format!("http://127.0.0.1:{port}");
+    request.headers_mut().insert("origin", origin.parse().unwrap());
+    let stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let (mut visit, _) = tokio_tungstenite::client_async(request, stream).await.unwrap();
+    assert!(matches!(visit.next().await, Some(Ok(Message::Binary(_)))), "it is there");
+    assert_eq!(browser.ask(&server, ("DELETE", SESSION), &Value::Null).await.0, 204);
+    let closed = async {
+        loop {
+            match visit.next().await.unwrap().unwrap() {
+                Message::Close(frame) => return u16::from(frame.unwrap().code),
+                _ => continue,
+            }
+        }
+    };
+    assert_eq!(closed.await, 1008);
+}
+
+#[tokio::test]
+async fn over_https_a_cookie_is_bound_to_the_host_and_never_sent_without_encryption() {
+    let server = Server::at("https://gpu-box").await;
+    let (status, made) = server.post(LINKS, json!({})).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    let url = text(&made, "url");
+    let (_, once) = url.split_once("/login#once=").unwrap();
+    let origin = "https://gpu-box".to_owned();
+    let browser = Browser { origin, host: "gpu-box".to_owned(), ..Browser::new() };
+    let begun = browser.raw(&server, ("POST", SESSION), &json!({"once": once})).await;
+    let cookie = begun.headers()["set-cookie"].to_str().unwrap().to_owned();
+    assert!(cookie.starts_with("__Host-elastane_session_443="), "{cookie}");
+    assert!(cookie.contains("; Secure") && cookie.contains("; Path=/;"), "{cookie}");
+    assert!(!cookie.contains("Domain"), "{cookie}");
+    let page = text(&read(begun).await.1, "pageSecret");
+    let cookie = cookie.split(';').next().unwrap().to_owned();
+    let browser = Browser { cookie, page, ..browser };
+    assert_eq!(browser.get(&server, WHO).await, 200);
+}
+
+/// Sessions of users are stored, those of the local administrator are of one start of the server.
+async fn sessions_over_a_restart(database: Database) {
+    let start = async |dir| Server::on(dir, Setup::with_samples(database.clone())).await;
+    let server = start(tempfile::tempdir().unwrap()).await;
+    let body = json!({"email": "ann@x.org", "resetPassword": false});
+    let (_, made) = server.post("/api/v1/users", body).await;
+    let login = json!({"username": "ann@x.org", "password": text(&made, "tempPassword")});
+    let (kept, said) = Browser::begin(&server, &login).await;
+    let (ended, _) = Browser::begin(&server, &login).await;
+    let local = Browser::local(&server).await;
+    let once = link(&server, &json!({})).await;
+    assert_eq!(ended.ask(&server, ("DELETE", SESSION), &Value::Null).await.0, 204);
+    let server = start(server.end().await).await;
+    let (status, again) = kept.ask(&server, ("GET", SESSION), &Value::Null).await;
+    assert_eq!((status, &again["principal"]["id"]), (200, &said["principal"]["id"]), "{again}");
+    for over in [&ended, &local] {
+        assert_eq!(over.get(&server, SESSION).await, 401);
+    }
+    let (status, _) = Browser::new().ask(&server, ("POST", SESSION), &json!({"once": once})).await;
+    assert_eq!(status, 401, "a link is of one start too");
+    assert_eq!(kept.ask(&server, ("DELETE", SESSION), &Value::Null).await.0, 204);
+    let server = start(server.end().await).await;
+    assert_eq!(kept.get(&server, SESSION).await, 401);
+}
+
+#[tokio::test]
+async fn a_users_session_outlasts_a_restart_and_the_local_administrators_does_not() {
+    sessions_over_a_restart(Database::Sqlite).await;
+}
+
+#[tokio::test]
+async fn a_users_session_outlasts_a_restart_in_postgres() {
+    let Some(server) = PgServer::shared() else { return };
+    sessions_over_a_restart(Database::Postgres(server.database().await)).await;
 }

@@ -90,6 +90,31 @@ async fn a_password_is_guessed_ten_times_in_five_minutes_from_an_address() {
 }
 
 #[tokio::test]
+async fn a_password_is_guessed_as_often_at_the_page_as_by_programs() {
+    let server = Server::new().await;
+    let (_, right) = ann(&server).await;
+    let login = |password: &str| json!({"username": "ann@example.org", "password": password});
+    let at_the_page = async |password: &str| {
+        let address: SocketAddr = "10.0.0.1:1".parse().unwrap();
+        let request = Request::post("/elastane/v1/session").header("host", "localhost:7070");
+        let request = request.header("origin", "http://localhost:7070");
+        let request = request.header("content-type", "application/json");
+        let mut request = request.body(Body::from(login(password).to_string())).unwrap();
+        request.extensions_mut().insert(ConnectInfo(address));
+        read(server.send(request).await).await.0.as_u16()
+    };
+    for _ in 0..5 {
+        assert_eq!(at_the_page("wrong password").await, 401);
+        let wrong = password("ann@example.org", "wrong password");
+        assert_eq!(status(&server, "10.0.0.1", &wrong).await, 401);
+    }
+    let known = right["password"].as_str().unwrap();
+    assert_eq!(at_the_page(known).await, 429, "ten guesses, of either kind");
+    assert_eq!(status(&server, "10.0.0.1", &right).await, 429);
+    assert_eq!(status(&server, "10.0.0.2", &right).await, 200);
+}
+
+#[tokio::test]
 async fn who_is_guessed_at_from_everywhere_gets_in_where_it_was_before() {
     let server = Server::new().await;
     let (_, right) = ann(&server).await;

@@ -114,3 +114,62 @@ async fn hosts_of_workloads_and_strangers_never_show_the_page() {
         }
     }
 }
+
+/// Addresses of files below `/_ui/` that a text names.
+fn files_in(text: &str) -> Vec<String> {
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    let names = text.split("/_ui/").skip(1);
+    let names = names.map(|rest| rest.split(|letter| !is_of_name(letter)).next().unwrap());
+    names.filter(|name| name.contains('.')).map(|name| format!("/_ui/{name}")).collect()
+}
+
+#[tokio::test]
+async fn files_are_kept_for_ever_and_a_worker_is_under_the_policy_too() {
+    let server = Server::new().await;
+    let page = asked(&server, ("localhost", "GET", "/"), &[("accept", PAGE)]).await;
+    let policy = page.headers()["content-security-policy"].clone();
+    let page = String::from_utf8(bytes(page).await.to_vec()).unwrap();
+    let mut files = files_in(&page);
+    let mut looked_at = 0;
+    while let Some(path) = files.get(looked_at).cloned() {
+        looked_at += 1;
+        let get = async |headers: &[(&str, &str)]| {
+            asked(&server, ("localhost", "GET", &path), headers).await
+        };
+        let plain = get(&[]).await;
+        let headers = plain.headers().clone();
+        assert_eq!(plain.status(), StatusCode::OK, "{path}");
+        assert_eq!(headers["cache-control"], "public, max-age=31536000, immutable", "{path}");
+        assert_eq!(headers["content-security-policy"], policy, "{path}");
+        let known = get(&[("if-none-match", headers["etag"].to_str().unwrap())]).await;
+        assert_eq!(known.status(), StatusCode::NOT_MODIFIED, "{path}");
+        let gzip = get(&[("accept-encoding", "gzip")]).await;
+        assert_eq!(gzip.headers()["content-encoding"], "gzip", "{path}");
+        let text = String::from_utf8_lossy(&bytes(plain).await).into_owned();
+        files.extend(
+            files_in(&text).into_iter().filter(|path| !files.contains(path)).collect::<Vec<_>>(),
+        );
+    }
+    let has = |word: &str| files.iter().any(|path| path.contains(word));
+    assert!(has("/index-") && has("/worker-"), "{files:?}");
+    for path in
+        ["/_ui/%2e%2e/index.html", "/_ui/..%2findex.html", "/_ui/%2e%2e%2f%2e%2e%2fetc/passwd"]
+    {
+        let answer = asked(&server, ("localhost", "GET", path), &[("accept", PAGE)]).await;
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_reached_by_https_only_says_so() {
+    let hsts = async |server: &Server, host: &str| {
+        let page = asked(server, (host, "GET", "/"), &[("accept", PAGE)]).await;
+        assert_eq!(page.status(), StatusCode::OK);
+        page.headers().contains_key("strict-transport-security")
+    };
+    assert!(hsts(&Server::at("https://gpu-box").await, "gpu-box").await);
+    let elsewhere = Server::at("https://gpu-box:8443").await;
+    assert!(!hsts(&elsewhere, "gpu-box:8443").await, "other ports may be without");
+    assert!(!hsts(&Server::at("http://gpu-box").await, "gpu-box").await);
+    assert!(!hsts(&Server::new().await, "localhost").await);
+}

@@ -44,6 +44,8 @@ pub(crate) struct Setup {
     database: Database,
     /// Objects of a new database.
     samples: Vec<NewObject>,
+    /// Address for users; `None` for one of this machine.
+    public_url: Option<&'static str>,
 }
 
 impl Setup {
@@ -61,6 +63,7 @@ impl Default for Setup {
             user_limits: UserLimits::default(),
             database: Database::Sqlite,
             samples: Vec::new(),
+            public_url: None,
         }
     }
 }
@@ -139,7 +142,8 @@ impl Server {
         clock: Arc<dyn Clock>,
         setup: Setup,
     ) -> Self {
-        let Setup { login_provider, ended_kept, user_limits, database, samples } = setup;
+        let Setup { login_provider, ended_kept, user_limits, database, samples, public_url } =
+            setup;
         let store = store::Store::open_in(dir.path(), &database).await.unwrap();
         let authority = Authority::open(dir.path(), &store, "ada", clock.now()).await.unwrap();
         let vault = auth::Vault::open(&dir.path().join(auth::VAULT_FILE)).unwrap();
@@ -176,8 +180,8 @@ impl Server {
         let router = api::router(State {
             serving,
             training,
-            url: "http://elastane.test".into(),
-            url_is_public: false,
+            url: public_url.unwrap_or("http://elastane.test").into(),
+            url_is_public: public_url.is_some(),
             control: control.clone(),
             authority: authority.clone(),
             login_provider: login_provider.map(Arc::new),
@@ -200,6 +204,11 @@ impl Server {
     }
 
     /// A server with the projects team-a (id 1) and team-b (id 2), two GPUs each.
+    pub(crate) async fn at(public_url: &'static str) -> Self {
+        Self::new_with(Setup { public_url: Some(public_url), ..Setup::default() }).await
+    }
+
+    /// A server with two teams of two GPUs each.
     pub(crate) async fn with_teams() -> Self {
         Self::that_keeps(orchestrator::ENDED_KEPT).await
     }
