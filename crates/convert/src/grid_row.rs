@@ -16,7 +16,7 @@ const MESSAGE_CHARS_MAX: usize = 120;
 /// Sentences and names are cut further for a row of at most this many bytes, but to no less than so
 /// many.
 const ROW_BYTES_MAX: usize = 700;
-const MESSAGE_BYTES_MIN: usize = 40;
+const MESSAGE_BYTES_MIN: usize = 28;
 const NAME_BYTES_MIN: usize = 12;
 /// Maximum number of data sources and of connections named in a row.
 const NAMES_MAX: usize = 3;
@@ -76,10 +76,11 @@ fn name_of(spec: &WorkloadSpec, kind: &str) -> Option<String> {
     made_of::one(spec, kind).map(|of| of.name)
 }
 
-/// The row with texts that fit into it, the longest cut first.
+/// The row with texts that fit into it, the longest cut first. Without room for all of them it has
+/// none of what it was made of: the details of a workload have that.
 fn fitted(mut row: WorkloadGridRow) -> WorkloadGridRow {
     for _ in 0..texts(&mut row).len() {
-        let bytes = serde_json::to_string(&row).map_or(0, |text| text.len());
+        let bytes = bytes_of(&row);
         let all = texts(&mut row).into_iter();
         let longest = all.max_by_key(|(text, least)| text.len().saturating_sub(*least));
         if let Some((text, least)) = longest.filter(|_| bytes > ROW_BYTES_MAX) {
@@ -88,7 +89,22 @@ fn fitted(mut row: WorkloadGridRow) -> WorkloadGridRow {
             shorten(text, text.floor_char_boundary(most));
         }
     }
+    let leave_out: [fn(&mut WorkloadGridRow); 4] = [
+        |row| row.connections.clear(),
+        |row| row.data_sources.clear(),
+        |row| (row.environment, row.compute_resource, row.template) = (None, None, None),
+        |row| row.image.clear(),
+    ];
+    for leave_out in leave_out {
+        if bytes_of(&row) > ROW_BYTES_MAX {
+            leave_out(&mut row);
+        }
+    }
     row
+}
+
+fn bytes_of(row: &WorkloadGridRow) -> usize {
+    serde_json::to_string(row).map_or(0, |text| text.len())
 }
 
 /// The texts of a row that may be cut, each with the number of bytes that stay.
@@ -180,7 +196,7 @@ mod tests {
                     ..row()
                 };
                 let fit = fitted(row.clone());
-                let bytes = serde_json::to_string(&fit).unwrap().len();
+                let bytes = bytes_of(&fit);
                 assert!(bytes <= ROW_BYTES_MAX, "{bytes} bytes: {fit:?}");
                 let message = |row: &WorkloadGridRow| row.last_eviction.clone().unwrap().message;
                 assert!(!evicted || message(&fit).len() >= MESSAGE_BYTES_MIN - 4, "{fit:?}");

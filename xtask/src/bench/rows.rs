@@ -12,11 +12,13 @@ use serde_json::{Value, json};
 use super::http::Connection;
 use super::line;
 use super::load::ask_many;
-use super::server::Server;
+use super::server::{Server, Used};
 
 const WAITING: usize = 10_000;
 const CONNECTIONS: usize = 32;
 const SECONDS: u64 = 10;
+/// Number of explanations, of which the median counts.
+const TIMES: usize = 5;
 const ROWS: &str = "/elastane/v1/changes?shape=row&kinds=workload,reason";
 /// Every kind, as the web interface reads them.
 const ALL: &str = "/elastane/v1/changes?shape=row";
@@ -28,6 +30,7 @@ pub(super) fn run(elastane: &Path) -> Result<()> {
     let project = server.create_project(4)?;
     submit(&server, &project, 1, "half", 2)?;
     submit(&server, &project, WAITING, "waits", 3)?;
+    explain(&mut server)?;
     let mut rows = server.connection()?;
     rows.watch(ROWS)?;
     line("list of 10,000 waiting workloads", mega(bytes_of_list(&mut rows)?), "MB", Some(6.0))?;
@@ -38,6 +41,28 @@ pub(super) fn run(elastane: &Path) -> Result<()> {
     let bytes = changing(&mut server, &mut reader)?;
     let kilobytes_s = mega(bytes) * 1000.0 / since.elapsed().as_secs_f64();
     line("a reason of 10,000 each second", kilobytes_s, "kB/s", Some(50.0))
+}
+
+/// Explains a workload that waits: its known parts, then what has to be tried out.
+fn explain(server: &mut Server) -> Result<()> {
+    let list = server.ask("GET", "/api/v1/workloads?limit=1&filterBy=phase==Pending", None)?;
+    let id = list.pointer("/workloads/0/id").and_then(Value::as_str).context("none waits")?;
+    let path = |parts: &str| format!("/elastane/v1/workloads/{id}/explain?parts={parts}");
+    let mut asked = |parts: &str| -> Result<(f64, f64)> {
+        let (mut wall_ms, mut cpu_ms) = (Vec::new(), Vec::new());
+        for _ in 0..TIMES {
+            let (before, since) = (server.cpu()?, Instant::now());
+            server.ask("GET", &path(parts), None)?;
+            wall_ms.push(since.elapsed().as_secs_f64() * 1000.0);
+            let Used { core_ms, decisions_ms, edge_ms, .. } = server.cpu()?.since(&before);
+            cpu_ms.push(core_ms + decisions_ms + edge_ms);
+        }
+        Ok((median(wall_ms), median(cpu_ms)))
+    };
+    let (known_ms, _) = asked("known")?;
+    line("explain one of them, what is known", known_ms, "ms", Some(20.0))?;
+    let (_, diagnosis_ms) = asked("diagnosis")?;
+    line("explain one of them, the diagnosis", diagnosis_ms / 1000.0, "CPU s", Some(0.5))
 }
 
 fn submit(server: &Server, project: &str, count: usize, name: &str, gpus: u64) -> Result<()> {
@@ -117,4 +142,9 @@ fn mega(bytes: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     let bytes = bytes as f64;
     bytes / 1e6
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
 }

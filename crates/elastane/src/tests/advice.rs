@@ -32,6 +32,9 @@ mod values;
 const SEEDS: u64 = 24;
 const NODES: [(&str, u32); 3] = [("n1", 4), ("n2", 2), ("n3", 2)];
 const ADMIN: &str = "admin";
+/// Projects; their names are no words of a sentence.
+const PROJECTS: [&str; 4] = ["ann", "bob", "cid", "dan"];
+const ANN: &str = PROJECTS[0];
 
 /// A server, and the command line that submitted each of its workloads.
 struct Server {
@@ -290,7 +293,7 @@ fn history(rng: &mut Rng) -> Vec<String> {
         if above < 3 { format!(" --gpu-limit {}", quota + above) } else { String::new() }
     }
     let mut lines = Vec::new();
-    for (department, projects) in [("d1", ["a", "b"]), ("d2", ["c", "d"])] {
+    for (department, projects) in [("d1", &PROJECTS[..2]), ("d2", &PROJECTS[2..])] {
         let quota = rng.below(6);
         let limit = at_most(rng, quota);
         lines.push(format!("elastane department create {department} --gpu-quota {quota}{limit}"));
@@ -328,7 +331,7 @@ fn history(rng: &mut Rng) -> Vec<String> {
             2 => " --required-pod-topology-key kubernetes.io/hostname".to_owned(),
             _ => String::new(),
         };
-        let (name, project) = (format!("w{number}"), any(rng, &["a", "b", "c", "d"]));
+        let (name, project) = (format!("w{number}"), any(rng, &PROJECTS));
         let head = match (v1, rng.below(6)) {
             (true, 0) => format!("runai submit {name} --interactive"),
             (true, 1) => format!("runai submit-dist pytorch {name} --workers 2"),
@@ -351,7 +354,7 @@ fn history(rng: &mut Rng) -> Vec<String> {
 /// lines, and the waiting submission in two forms.
 fn chosen() -> Vec<Vec<String>> {
     let each = |flags: &str, count: usize| -> Vec<String> {
-        (0..count).map(|number| format!("runai submit f{number} -i img {flags} -p a")).collect()
+        (0..count).map(|number| format!("runai submit f{number} -i img {flags} -p {ANN}")).collect()
     };
     let near = "--required-pod-topology-key kubernetes.io/hostname";
     let n1 = "-g 1 --node-affinity kubernetes.io/hostname=n1";
@@ -399,9 +402,9 @@ fn chosen() -> Vec<Vec<String>> {
     ];
     let lines = |(quota, before, waiting): (&str, Vec<String>, [String; 2])| {
         let department = "elastane department create d1 --gpu-quota 8".to_owned();
-        let project = format!("elastane project create a --department d1 --gpu-quota {quota}");
+        let project = format!("elastane project create {ANN} --department d1 --gpu-quota {quota}");
         let lines: Vec<_> = [department, project].into_iter().chain(before).collect();
-        waiting.map(|last| [&lines[..], &[format!("{last} -i img -p a")]].concat())
+        waiting.map(|last| [&lines[..], &[format!("{last} -i img -p {ANN}")]].concat())
     };
     let closed = ["cordon n1", "taint n1 own=me:NoSchedule"].into_iter().flat_map(|verb| {
         lines(("8", vec![format!("elastane node {verb}")], training("-g 4", "-g 4")))

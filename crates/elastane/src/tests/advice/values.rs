@@ -1,5 +1,5 @@
 //! Checks that the sentences about nodes, holders, advice and turns have their values beside them:
-//! each number, and each name with a digit, of a sentence is a value of the same line.
+//! each number and each name of a sentence is a value of the same line.
 
 use std::collections::BTreeSet;
 
@@ -64,9 +64,10 @@ fn value(of: impl Serialize) -> Value {
     serde_json::to_value(of).unwrap()
 }
 
-/// The words of a sentence that have to be values.
+/// The words of a sentence that have to be values: numbers, and the names of a server.
 fn told(sentence: &str) -> impl Iterator<Item = &str> {
-    split(sentence).filter(|word| word.contains(|c: char| c.is_ascii_digit()))
+    let has_digit = |word: &str| word.contains(|c: char| c.is_ascii_digit());
+    split(sentence).filter(move |word| has_digit(word) || super::PROJECTS.contains(word))
 }
 
 fn split(text: &str) -> impl Iterator<Item = &str> {
@@ -114,16 +115,19 @@ fn words(name: &str, of: &Value, now: Instant) -> BTreeSet<String> {
 
 #[test]
 fn a_word_without_its_value_is_found() {
-    let holds = "team-a/w1 holds 2 GPUs: same project, and not less important (priority 50)";
-    let values = json!({"workload": {"name": "w1"}, "held": 2000, "priority": 50});
+    let holds = "ann/w1 holds 2 GPUs: same project, and not less important (priority 50)";
+    let values =
+        json!({"workload": {"name": "w1", "projectName": "ann"}, "held": 2000, "priority": 50});
     let missing = |values: &Value| {
         let said = words("count", values, Instant(0));
         told(holds).filter(|word| !said.contains(*word)).map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(missing(&values), Vec::<String>::new());
-    for (field, word) in [("workload", "w1"), ("held", "2"), ("priority", "50")] {
+    for (field, words) in
+        [("workload", &["ann", "w1"][..]), ("held", &["2"]), ("priority", &["50"])]
+    {
         let mut less = values.clone();
         less.as_object_mut().unwrap().remove(field);
-        assert_eq!(missing(&less), [word], "without {field}");
+        assert_eq!(missing(&less), words, "without {field}");
     }
 }
