@@ -50,6 +50,11 @@ function useSlow(value: string): string {
   return slow;
 }
 
+/** True if the server has another version of the page. `make ui-dev` shows none of a server. */
+function isOther(served: string | undefined): boolean {
+  return !import.meta.env.DEV && served !== undefined && served !== import.meta.env.UI_DIGEST;
+}
+
 /** Notices of faults that make the page untrue: no connection, no Docker, another version. */
 export function Notices(): React.ReactNode {
   const connection = useConnection();
@@ -74,9 +79,9 @@ export function Notices(): React.ReactNode {
           {server.outage.message} since <Clock at={server.outage.since} isStop />
         </Notice>
       )}
-      {server?.interface && server.interface !== import.meta.env.UI_DIGEST && (
+      {isOther(server?.interface) && (
         <Notice action={{ name: "Reload", run: () => location.reload() }}>
-          The server is version {server.version} now. Reload to use it. What you typed is kept.
+          The server is version {server?.version} now. Reload to use it. What you typed is kept.
         </Notice>
       )}
     </div>
