@@ -31,22 +31,25 @@ const SEQUENCES: Record<string, string> = {
 };
 
 const STORED = "elastane-letter-keys";
+/** The choice in this tab, where storage is refused. */
+let memory = true;
 
 /** True if letters on their own act; users who dictate or lean on keys switch them off. */
 export function lettersAct(): boolean {
   try {
     return localStorage.getItem(STORED) !== "off";
   } catch {
-    return true;
+    return memory;
   }
 }
 
 export function setLettersAct(on: boolean): void {
+  memory = on;
   try {
     if (on) localStorage.removeItem(STORED);
     else localStorage.setItem(STORED, "off");
   } catch {
-    // Storage is refused: the choice cannot be kept.
+    // Storage is refused: the choice lives as long as the tab.
   }
 }
 

@@ -4,13 +4,15 @@ const STORED = "elastane-theme";
 export type Theme = "light" | "dark" | "system";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
+/** The choice in this tab, where storage is refused. */
+let memory: Theme = "system";
 
 export function theme(): Theme {
   try {
     const stored = localStorage.getItem(STORED);
     return stored === "light" || stored === "dark" ? stored : "system";
   } catch {
-    return "system";
+    return memory;
   }
 }
 
@@ -21,10 +23,11 @@ export function applyTheme(): void {
 }
 
 export function chooseTheme(next: Theme): void {
+  memory = next;
   try {
     localStorage.setItem(STORED, next);
   } catch {
-    // Storage is refused: the choice cannot be kept.
+    // Storage is refused: the choice lives as long as the tab.
   }
   applyTheme();
 }
