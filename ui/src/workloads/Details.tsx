@@ -18,7 +18,7 @@ export function Details({ row }: { row: WorkloadRow }): React.ReactNode {
   if (asked.error) return <Failure error={asked.error} onRetry={() => void asked.refetch()} />;
   const whole = asked.data;
   if (!whole) return <Skeleton rows={8} />;
-  const variables = Object.entries(whole.environmentVariables ?? {});
+  const { labels, annotations } = whole.additionalFields ?? {};
   const shown: [name: string, value: React.ReactNode][] = [
     ["Id", <code key="id">{whole.id}</code>],
     ["Project", whole.projectName],
@@ -39,18 +39,35 @@ export function Details({ row }: { row: WorkloadRow }): React.ReactNode {
     ["Preemptible", row.preemptible ? "yes" : "no"],
     ["Nodes", row.nodes.join(", ")],
     ["Node pools", row.nodePools.join(", ")],
-    ["Variables", variables.map(([name, value]) => `${name}=${String(value)}`).join("\n")],
+    ["Variables", pairs(whole.environmentVariables)],
+    ["Labels", pairs(labels)],
+    ["Annotations", pairs(annotations)],
   ];
   return (
     <dl className={page.details}>
       {shown
-        .filter(([, value]) => value !== undefined && value !== "")
+        .filter(([, value]) => value !== undefined && value !== "" && value !== null)
         .map(([name, value]) => (
           <div key={name} style={{ display: "contents" }}>
             <dt>{name}</dt>
-            <dd style={{ whiteSpace: "pre-wrap" }}>{value}</dd>
+            <dd>{value}</dd>
           </div>
         ))}
     </dl>
+  );
+}
+
+/** Names with their values, a line each. The direction of a text of users stays within it. */
+function pairs(of: Record<string, string> | null | undefined): React.ReactNode {
+  const all = Object.entries(of ?? {});
+  if (all.length === 0) return null;
+  return (
+    <ul>
+      {all.map(([name, value]) => (
+        <li key={name}>
+          <bdi>{name}</bdi>=<bdi>{String(value)}</bdi>
+        </li>
+      ))}
+    </ul>
   );
 }
