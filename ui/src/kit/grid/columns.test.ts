@@ -19,8 +19,10 @@ const COLUMNS = [
   column("gpus", 3),
 ];
 
-test("columns leave by importance, and one is cut before it leaves", () => {
+test("columns leave by importance, and one is cut before it leaves, and grows to a limit", () => {
   for (const [room, sizes] of [
+    [4000, { name: 100, status: 100, why: 2100, gpus: 100 }],
+    [2400, { name: 100, status: 100, why: 2100, gpus: 100 }],
     [600, { name: 100, status: 100, why: 300, gpus: 100 }],
     [500, { name: 100, status: 100, why: 200, gpus: 100 }],
     [499, { name: 100, status: 100, why: 299 }],

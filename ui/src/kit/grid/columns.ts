@@ -25,6 +25,12 @@ export interface Placed<T> extends Column<T> {
   size: number;
 }
 
+/**
+ * Columns grow to so many pixels in all: a longer line is not read. So no column moves on a wide
+ * screen when a pane opens beside them.
+ */
+const GROWN_MAX = 2400;
+
 /** The rank of the columns that leave next. */
 function lastOf<T>(columns: Column<T>[]): number {
   return Math.max(...columns.map(({ rank }) => rank));
@@ -45,7 +51,8 @@ export function place<T>(columns: Column<T>[], room: number): Placed<T>[] {
     kept = kept.filter((column) => column.rank < leaving);
   }
   // Spare room is shared out; missing room is taken from the least important columns.
-  const more = room - width(kept);
+  const least = width(kept);
+  const more = room < least ? room - least : Math.max(0, Math.min(room, GROWN_MAX) - least);
   const last = lastOf(kept);
   const part = (column: Column<T>) => {
     if (more >= 0) return column.grows ?? 0;
