@@ -167,6 +167,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
         from={answer?.from ?? 0}
         total={answer?.total ?? 0}
         fresh={answer?.fresh ?? 0}
+        order={answer?.order}
         sort={sort}
         descending={descending}
         selected={props.selected}

@@ -38,6 +38,8 @@ export interface ViewAnswer<T> {
   /** How many new rows a frozen view does not show yet. */
   fresh: number;
   from: number;
+  /** Key of the order and of the filters that it has. */
+  order: string;
   rows: Versioned<T>[];
 }
 

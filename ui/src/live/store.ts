@@ -118,7 +118,9 @@ export class Store {
         rows.push({ version: -1, object, gone: true });
       }
     }
-    return { total: before.order.length, all: objects.size, fresh, from, rows };
+    const { conditions, search, sort, descending } = spec;
+    const key = JSON.stringify([conditions, search, sort, descending]);
+    return { total: before.order.length, all: objects.size, fresh, from, order: key, rows };
   }
 
   #order(spec: ViewSpec): string[] {

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 
 import { Button } from "../Button";
 import { Skeleton } from "../States";
+import { useAnchor } from "./anchor";
 import { type Column, place, type Placed } from "./columns";
 import css from "./grid.module.css";
 import { isUnder, move, type Position } from "./keys";
@@ -39,6 +40,8 @@ interface Props<T> {
   from: number;
   total: number;
   fresh: number;
+  /** Key of the order and of the filters of `rows`. */
+  order: string | undefined;
   sort: string | undefined;
   descending: boolean;
   selected: string | undefined;
@@ -87,6 +90,7 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
   useEffect(() => onRange(first, last), [first, last, onRange]);
 
   const { hold, release, thaw } = useStill(onFrozen);
+  const isOwnScroll = useAnchor(outer, { rows, from, order: props.order, height: size.row });
 
   // Focus follows the keyboard once the row is drawn.
   useEffect(() => {
@@ -118,6 +122,12 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
     setFocus(next);
     show(next.row);
   };
+  /** Shows new rows, from the beginning of the list. */
+  const showFresh = () => {
+    if (outer.current?.contains(document.activeElement)) go({ row: 0, column: focus.column });
+    else outer.current?.scrollTo({ top: 0, behavior: "instant" });
+    thaw();
+  };
   const keyDown = (event: React.KeyboardEvent) => {
     const isRtl = getComputedStyle(event.currentTarget).direction === "rtl";
     const done = focus.row < 0 ? headKey(event, isRtl) : rowKey(event);
@@ -126,7 +136,7 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
       const extent = { rows: total, columns: placed.length, page, isRtl };
       const next = event.altKey || event.shiftKey ? undefined : move(focus, event, extent);
       if (next) go(next);
-      else if (event.key === "R" && props.fresh > 0) thaw();
+      else if (event.key === "R" && props.fresh > 0) showFresh();
       else if (isUnder(event) || !onKey?.(event.key, idAt(focus.row))) return;
     }
     event.preventDefault();
@@ -184,7 +194,12 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
   const focusOn = useCallback((row: number, column: number) => setFocus({ row, column }), []);
   const active = { row: Math.min(focus.row, total - 1), column: focus.column };
   return (
-    <div className={css.frame}>
+    // The button for new rows as well: rows do not come under the pointer on its way to it.
+    <div
+      className={css.frame}
+      onPointerEnter={(event) => event.pointerType === "mouse" && hold("pointer")}
+      onPointerLeave={() => release("pointer")}
+    >
       <div
         ref={outer}
         className={css.grid}
@@ -197,10 +212,8 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
         onKeyDown={keyDown}
         onScroll={(event) => {
           setTop(event.currentTarget.scrollTop);
-          hold("scroll");
+          if (!isOwnScroll(event.currentTarget.scrollTop)) hold("scroll");
         }}
-        onPointerEnter={(event) => event.pointerType === "mouse" && hold("pointer")}
-        onPointerLeave={() => release("pointer")}
         onFocus={() => hold("focus")}
         onBlur={() => release("focus")}
       >
@@ -241,7 +254,7 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
       {rows && total === 0 && <div className={css.empty}>{props.empty}</div>}
       {props.fresh > 0 && (
         <div className={css.fresh}>
-          <Button onPress={thaw}>{props.fresh} new ↑</Button>
+          <Button onPress={showFresh}>{props.fresh} new ↑</Button>
         </div>
       )}
     </div>

@@ -18,9 +18,10 @@ export function useStill(onFrozen: (frozen: boolean) => void) {
     held.current.delete(by);
     if (held.current.size === 0) onFrozen(false);
   };
+  /** Lets the order follow once: what comes afterwards is counted again. */
   const thaw = () => {
     onFrozen(false);
-    if (held.current.size > 0) setTimeout(() => held.current.size > 0 && onFrozen(true), 300);
+    setTimeout(() => held.current.size > 0 && onFrozen(true));
   };
   return { hold, release, thaw };
 }
