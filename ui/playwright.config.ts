@@ -17,6 +17,7 @@ export default defineConfig({
   reporter: process.env.ELASTANE_UI_PART === "bench" ? [["dot"]] : [["list"]],
   use: {
     locale: "en-US",
+    timezoneId: "UTC",
     viewport: { width: 1440, height: 900 },
     launchOptions: {
       executablePath: process.env.CHROMIUM ?? CHROMIUM.find((path) => existsSync(path)) ?? "",

@@ -1,8 +1,7 @@
 // No violation of axe on any page, tab, dialog or state, light and dark, with 200 workloads.
 import { AxeBuilder } from "./axe";
-import { Between } from "./between";
-import { expect, logIn, logInAs, rowOf, test, tryNow } from "./fixture";
-import { at, type At, DIALOGS, heading, OTHERS, PAGES, press, TABS, type View } from "./views";
+import { expect, logIn, type Page, rowOf, test, tryNow } from "./fixture";
+import { ask, at, type At, DIALOGS, heading, OTHERS, PAGES, press, TABS, type View } from "./views";
 
 /** Opens one view after the other, and looks at each. */
 async function check(views: View[], where: At): Promise<void> {
@@ -13,6 +12,16 @@ async function check(views: View[], where: At): Promise<void> {
     });
   }
 }
+
+/** Fills a form outside of the frame, and has it refused. */
+async function submit(page: Page, button: string, fields: Record<string, string>): Promise<void> {
+  for (const [label, value] of Object.entries(fields)) await page.getByLabel(label).fill(value);
+  await press(page, button);
+  await expect(page.getByRole("alert")).toBeVisible();
+}
+
+const title = (page: Page, name: string) =>
+  expect(page.getByRole("heading", { name, level: 1 })).toBeVisible();
 
 /** Every page in a state that all of them share. */
 const everyPage = (state: string, shown: string | RegExp): View[] =>
@@ -29,7 +38,8 @@ for (const colorScheme of ["light", "dark"] as const) {
     test.use({ colorScheme });
 
     for (const [name, views] of GROUPS) {
-      test(`no violation on any ${name}, ${colorScheme}`, async ({ page, crowd }) => {
+      test(`no violation on any ${name}, ${colorScheme}`, async ({ page, crowd, watch }) => {
+        watch.expectFailure(/\/workloads\/none\/events$/u, 404);
         await logIn(page, crowd);
         await check(views, { page, url: crowd.url });
       });
@@ -38,16 +48,65 @@ for (const colorScheme of ["light", "dark"] as const) {
     test(`no violation before one is logged in, and without a role, ${colorScheme}`, async ({
       page,
       crowd,
+      watch,
     }) => {
       const url = crowd.url;
-      await check([["the login", at("/overview", "Log in")]], { page, url });
-      const user = `nobody-${colorScheme}@example.com`;
-      await logInAs(page, `${url}/overview`, user, await crowd.user(user));
+      watch.expectFailure(/^\/elastane\/v1\/session$/u, 401);
+      watch.expectFailure(/^\/api\/v1\/me\/password$/u, 400);
+      const user = `norole-${colorScheme}@example.com`;
+      const given = await crowd.newUser(user);
+      await check(
+        [
+          ["the login", at("/overview", "Log in")],
+          ["the login, refused", () => submit(page, "LOG IN", { User: user, Password: "wrong" })],
+        ],
+        { page, url },
+      );
+      await page.getByLabel("Password").fill(given);
+      await press(page, "LOG IN");
+      const choice = { "Current password": given, "New password": "short" };
+      await check(
+        [
+          ["a new password", () => title(page, "Choose a password")],
+          ["a new password, refused", () => submit(page, "CHANGE PASSWORD", choice)],
+        ],
+        { page, url },
+      );
+      await page.getByLabel("New password").fill("correct horse battery");
+      await press(page, "CHANGE PASSWORD");
+      await expect(page.getByText("No role here")).toBeVisible();
       await check(everyPage("no right", "No role here"), { page, url });
     });
 
-    test(`no violation while loading, ${colorScheme}`, async ({ page, crowd }) => {
-      const between = await Between.open(crowd);
+    test(`no violation after an upgrade, or on a workload that stopped, ${colorScheme}`, async ({
+      page,
+      crowd,
+      inFrontOf,
+      watch,
+    }) => {
+      const between = await inFrontOf(crowd);
+      const other = { version: "9.9.9", interface: "0".repeat(64) };
+      between.rewrite = (frame) => {
+        if (frame.kind === "server") return [{ ...frame, object: { ...frame.object, ...other } }];
+        const isLast = frame.kind === "workload" && frame.object?.name === "w199";
+        return [isLast ? { ...frame, object: { ...frame.object, phase: "Stopped" } } : frame];
+      };
+      watch.expectFailure(/^\/_ui\/Nodes-/u, 404);
+      watch.expectError(/Failed to fetch dynamically imported module/u);
+      between.refuse(/^\/_ui\/Nodes-/u, 404, "there is no such file");
+      await logIn(page, crowd, between);
+      await check(
+        [
+          ["the notice of an upgrade", at("/overview", "The server is version 9.9.9 now")],
+          ["a missing file", at("/nodes", "A file of this page is missing")],
+          ask("RUN", "q=w199"),
+        ],
+        { page, url: between.url },
+      );
+    });
+
+    test(`no violation while loading, ${colorScheme}`, async ({ page, crowd, inFrontOf }) => {
+      const between = await inFrontOf(crowd);
       const release = Promise.withResolvers<boolean>();
       between.rule(async ({ url }) => url?.includes("/v1/changes") === true && release.promise);
       await page.goto(await crowd.link(between.url));
@@ -63,11 +122,14 @@ for (const colorScheme of ["light", "dark"] as const) {
         { page, url: between.url },
       );
       release.resolve(false);
-      between.close();
     });
 
-    test(`no violation where there is nothing, ${colorScheme}`, async ({ page, crowd }) => {
-      const between = await Between.open(crowd);
+    test(`no violation where there is nothing, ${colorScheme}`, async ({
+      page,
+      crowd,
+      inFrontOf,
+    }) => {
+      const between = await inFrontOf(crowd);
       const kept = new Set(["server", "department", "node-pool"]);
       between.rewrite = (frame) =>
         frame.type !== "changed" || kept.has(frame.kind ?? "") ? [frame] : [];
@@ -81,7 +143,6 @@ for (const colorScheme of ["light", "dark"] as const) {
         ],
         where,
       );
-      between.close();
     });
 
     test(`no violation where nothing matches, ${colorScheme}`, async ({ page, crowd }) => {
@@ -110,11 +171,14 @@ for (const colorScheme of ["light", "dark"] as const) {
     test(`no violation where a tab failed, or its workload is gone, ${colorScheme}`, async ({
       page,
       crowd,
+      inFrontOf,
+      watch,
     }) => {
-      const between = await Between.open(crowd);
+      const between = await inFrontOf(crowd);
       await logIn(page, crowd, between);
       const where = { page, url: between.url };
       const end = between.refuse(/\/v1\/workloads\/[^?]/u, 500, "the server has a fault");
+      watch.expectFailure(/\/v1\/workloads\//u, 500);
       const pane = page.getByRole("region", { name: "Workload w199" });
       await check(
         ["Explain", "Event history", "Details"].map((tab): View => [
@@ -132,14 +196,14 @@ for (const colorScheme of ["light", "dark"] as const) {
       const id = page.url().split("/workloads/")[1]?.split(/[/?]/u)[0] ?? "";
       between.send({ type: "deleted", kind: "workload", id });
       await check([["the pane, gone", () => expect(pane).toContainText("was deleted")]], where);
-      between.close();
     });
 
     test(`no violation without a connection, and after the session, ${colorScheme}`, async ({
       page,
       crowd,
+      inFrontOf,
     }) => {
-      const between = await Between.open(crowd);
+      const between = await inFrontOf(crowd);
       await logIn(page, crowd, between);
       await page.getByRole("link", { name: "Workloads", exact: true }).click();
       await expect(page.getByRole("rowheader").first()).toBeVisible();
@@ -162,7 +226,6 @@ for (const colorScheme of ["light", "dark"] as const) {
         [["log in again", () => expect(page.getByRole("dialog")).toContainText("Log in again")]],
         where,
       );
-      between.close();
     });
   });
 }

@@ -11,6 +11,8 @@ import {
 } from "node:http";
 import { join } from "node:path";
 
+import { ports } from "./ports";
+
 /** A frame of the change stream. */
 export interface Frame {
   type: "reset" | "changed" | "deleted" | "synced";
@@ -60,6 +62,7 @@ export class Between {
       http.listen(0, "127.0.0.1", () => {
         const address = http.address();
         const port = typeof address === "object" && address ? address.port : 0;
+        ports.add(port);
         resolve(new Between(to, http, port));
       });
     });

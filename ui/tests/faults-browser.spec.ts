@@ -1,5 +1,6 @@
 // Faults of the browser: its clock, its storage, what it lacks, what its user needs.
-import { expect, goTo, logIn, rowOf, test } from "./fixture";
+import { connection, expect, goTo, logIn, type Page, rowOf, test } from "./fixture";
+import type { Server } from "./server";
 
 test("clock of the browser a day off", async ({ page, server, team }) => {
   await server.submit(team.id, "a1");
@@ -24,7 +25,7 @@ test("the time of a lost connection, with the clock of the browser a day off", a
     Date.now = () => now() - 86_400_000;
   });
   await logIn(page, server, between);
-  await expect(page.getByText("live", { exact: true })).toBeVisible();
+  await expect(connection(page)).toHaveText("live");
   between.refuse(/\/changes/u, 503, "gone");
   between.cut();
   const said = page.getByText(/^As of/u).getByRole("time");
@@ -35,7 +36,7 @@ test("the time of a lost connection, with the clock of the browser a day off", a
   await expect.poll(hoursOff).toBe(0);
 });
 
-test("a private window", async ({ browser, server, team }) => {
+test("private window", async ({ browser, server, team }) => {
   await server.submit(team.id, "a1");
   const context = await browser.newContext();
   const page = await context.newPage();
@@ -51,7 +52,7 @@ test("a private window", async ({ browser, server, team }) => {
   await next.close();
 });
 
-test("JavaScript off", async ({ browser, server }) => {
+test("JavaScript off (says so)", async ({ browser, server }) => {
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();
   await page.goto(`${server.url}/workloads`);
@@ -59,22 +60,50 @@ test("JavaScript off", async ({ browser, server }) => {
   await context.close();
 });
 
-test("no SharedWorker, and storage refused", async ({ page, server, team }) => {
-  await page.addInitScript(() => {
-    Reflect.deleteProperty(globalThis, "SharedWorker");
-    for (const storage of ["localStorage", "sessionStorage"]) {
-      Object.defineProperty(globalThis, storage, {
-        get: () => {
-          throw new DOMException("refused", "SecurityError");
-        },
-      });
-    }
-  });
-  await logIn(page, server);
-  await expect(page.getByText("live", { exact: true })).toBeVisible();
+test("no SharedWorker", async ({ page, server, between, team }) => {
+  await page.addInitScript(() => Reflect.deleteProperty(globalThis, "SharedWorker"));
+  await logIn(page, server, between);
+  await expect(connection(page)).toHaveText("live");
   // The stream is in a worker of this page alone.
   expect(page.workers()).toHaveLength(1);
-  await server.submit(team.id, "a1");
-  await goTo(page, "Workloads");
-  await expect(rowOf(page, "a1")).toContainText("Running");
+  await liveIn(page, server, team.id);
+  const other = await page.context().newPage();
+  await other.goto(`${between.url}/workloads`);
+  await expect(rowOf(other, "a1")).toContainText("Running");
+  expect(between.streams).toBe(2);
 });
+
+for (const [kind, worker] of [
+  ["", "one for all tabs"],
+  [", no SharedWorker", "one for this tab"],
+] as const) {
+  test(`storage refused${kind}`, async ({ page, server, team }) => {
+    await page.addInitScript((isAlone) => {
+      if (isAlone) Reflect.deleteProperty(globalThis, "SharedWorker");
+      for (const storage of ["localStorage", "sessionStorage"]) {
+        Object.defineProperty(globalThis, storage, {
+          get: () => {
+            throw new DOMException("refused", "SecurityError");
+          },
+        });
+      }
+    }, worker === "one for this tab");
+    await logIn(page, server);
+    await expect(connection(page)).toHaveText("live");
+    expect(page.workers()).toHaveLength(worker === "one for this tab" ? 1 : 0);
+    await liveIn(page, server, team.id);
+    // The choice lives as long as the page.
+    await page.getByRole("button", { name: /^Account of/u }).click();
+    await page.getByRole("menuitem", { name: "Dark" }).click();
+    await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+    await page.reload();
+    await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
+  });
+}
+
+/** Submits a training, which appears without a reload. */
+async function liveIn(page: Page, server: Server, project: string): Promise<void> {
+  await goTo(page, "Workloads");
+  await server.submit(project, "a1");
+  await expect(rowOf(page, "a1")).toContainText("Running");
+}

@@ -1,9 +1,12 @@
-// Faults of the session: it ends, its rights change, other sites use it, a half of it is missing.
-import { createServer } from "node:http";
-
+// Faults of the session: it ends, its rights change, a half of it is missing.
 import { expect, goTo, logIn, logInAs, rowOf, test } from "./fixture";
 
-test("session ended while a form is filled", async ({ page, server }) => {
+test("session ended while a form is filled (log in again, the form is there)", async ({
+  page,
+  server,
+  watch,
+}) => {
+  watch.expectFailure(/^\/api\/v1\/org-unit\/projects$/u, 401);
   const user = "forms@example.com";
   const password = await server.user(user);
   await server.give(user, "Editor");
@@ -25,7 +28,7 @@ test("session ended while a form is filled", async ({ page, server }) => {
 
   const again = page.getByRole("dialog", { name: "Log in again" });
   await expect(again).toBeVisible();
-  // Whoever wants to copy something first can, and comes back to it.
+  // One can copy something first, and come back to it.
   await page.keyboard.press("Escape");
   await expect(again).toBeHidden();
   await sheet.getByRole("button", { name: "CREATE PROJECT" }).click();
@@ -42,9 +45,7 @@ test("session ended while a form is filled", async ({ page, server }) => {
   await expect(rowOf(page, "typed-before")).toContainText("3");
 });
 
-test("role given and taken while a page is open", async ({ page, server, team, watch }) => {
-  // Parts of the page come and go with the role, and what is below them moves: that is the matter here.
-  watch.shiftMax = 0.1;
+test("role given or taken while a page is open", async ({ page, server, team }) => {
   const user = "roles@example.com";
   const password = await server.user(user);
   await server.submit(team.id, "a1");
@@ -66,7 +67,8 @@ test("role given and taken while a page is open", async ({ page, server, team, w
   await expect(rowOf(page, "a1")).toBeHidden();
 });
 
-test("403 for one widget of a page", async ({ page, server, between, team }) => {
+test("403 for one widget of a page", async ({ page, server, between, team, watch }) => {
+  watch.expectFailure(/\/events$/u, 403);
   await server.submit(team.id, "a1");
   await logIn(page, server, between);
   between.refuse(/\/events\?/u, 403, "reading the events of workloads needs the role Viewer");
@@ -97,7 +99,8 @@ test("what a role does not show is left out, and the rest of the page works", as
   await expect(page.getByRole("button", { name: "+NEW ENVIRONMENT" })).toBeVisible();
 });
 
-test("a link used twice", async ({ page, server }) => {
+test("a link used twice", async ({ page, server, watch }) => {
+  watch.expectFailure(/^\/elastane\/v1\/session$/u, 401);
   const link = await server.link();
   await page.goto(link);
   await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
@@ -108,83 +111,26 @@ test("a link used twice", async ({ page, server }) => {
   await expect(page.getByRole("alert")).toContainText("used");
 });
 
-test("the cookie without the page secret, and the secret without the cookie", async ({
-  app: page,
-  context,
-}) => {
-  const secret = await page.evaluate(() => localStorage.getItem("elastane-page"));
+test("the cookie without the page secret", async ({ app: page, context, watch }) => {
+  watch.expectFailure(/^\/api\/v1\/workloads$/u, 401);
   await page.evaluate(() => localStorage.clear());
   await page.reload();
   await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
+  expect(await context.cookies()).toHaveLength(1);
   const status = await page.evaluate(async () => (await fetch("/api/v1/workloads")).status);
   expect(status).toBe(401);
-
-  await context.clearCookies();
-  await page.evaluate((kept) => localStorage.setItem("elastane-page", kept ?? ""), secret);
-  await page.reload();
-  await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
 });
 
-/** A page at an address of its own, which has the browser do what the script says. */
-async function elsewhere(host: string, html: string): Promise<{ url: string; close: () => void }> {
-  const http = createServer((_, answer) => {
-    answer.writeHead(200, { "content-type": "text/html" });
-    answer.end(`<!doctype html><title>waits</title>${html}`);
-  });
-  return new Promise((resolve) => {
-    http.listen(0, "127.0.0.1", () => {
-      const address = http.address();
-      const port = typeof address === "object" && address ? address.port : 0;
-      resolve({ url: `http://${host}:${port}/`, close: () => http.close() });
-    });
-  });
-}
-
-/** Posts, embeds and opens our page, and writes into its title what it saw of it. */
-function attack(url: string): string {
-  return `<iframe id="frame" src="${url}/overview"></iframe><script>
-    const seen = [];
-    const done = (name) => (value) => seen.push(name + ":" + value);
-    const body = JSON.stringify({ name: "stolen", parentId: "1" });
-    const post = (options) => fetch("${url}/api/v1/org-unit/projects", { method: "POST", body, credentials: "include", ...options });
-    const opened = window.open("${url}/overview");
-    addEventListener("load", async () => {
-      await post({ mode: "no-cors" }).then((answer) => done("post")(answer.type), done("post"));
-      await post({ headers: { "x-elastane-page": "guess" } }).then(done("secret"), () => done("secret")("refused"));
-      await fetch("${url}/elastane/v1/session", { credentials: "include" }).then(done("read"), () => done("read")("refused"));
-      let inside = "closed";
-      try { inside = document.querySelector("#frame").contentDocument?.body.innerText ?? "closed"; } catch {}
-      done("frame")(inside);
-      // The policy of the page that was opened takes it away from who opened it.
-      while (!opened.closed) await new Promise((then) => setTimeout(then, 20));
-      done("opened")("closed");
-      document.title = seen.join(" ");
-    });
-  </script>`;
-}
-
-for (const [who, host] of [
-  ["a page of another site", "localhost"],
-  // Sites do not differ by their ports: a strict cookie is sent, as from a workload at a sibling host.
-  ["a page of a workload at a sibling host", "127.0.0.1"],
-] as const) {
-  test(`${who} that posts, embeds, opens`, async ({ app: page, server, context, watch }) => {
-    watch.expected.push(/CORS policy|frame-ancestors|Cross-Origin|X-Frame/iu);
-    const site = await elsewhere(host, attack(server.url));
-    const other = await context.newPage();
-    await other.goto(site.url);
-    const closed = "post:opaque secret:refused read:refused frame:closed opened:closed";
-    await expect(other).toHaveTitle(closed);
-    site.close();
-    // What was opened is our page, which works, and is nobody's to steer.
-    await expect.poll(() => context.pages().length).toBe(3);
-    const opened = context.pages().find((one) => one !== page && one !== other);
-    await expect(
-      opened?.getByRole("heading", { name: "Overview" }) ?? page.locator("x"),
-    ).toBeVisible();
-    expect(await opened?.evaluate(() => window.opener)).toBeNull();
-    await goTo(page, "Projects");
-    await expect(page.getByRole("grid")).toBeVisible();
-    await expect(rowOf(page, "stolen")).toBeHidden();
-  });
-}
+test("the secret without the cookie", async ({ app: page, context, watch }) => {
+  watch.expectFailure(/^\/(api\/v1\/workloads|elastane\/v1\/session)$/u, 401);
+  const secret = await page.evaluate(() => localStorage.getItem("elastane-page"));
+  expect(secret).toMatch(/./u);
+  await context.clearCookies();
+  await page.reload();
+  await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
+  const status = await page.evaluate(async (kept) => {
+    const headers = { "x-elastane-page": kept ?? "" };
+    return (await fetch("/api/v1/workloads", { headers })).status;
+  }, secret);
+  expect(status).toBe(401);
+});

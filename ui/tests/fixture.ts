@@ -1,6 +1,5 @@
 // A real server for a worker, and pages that may do nothing they should not.
 import {
-  type Browser,
   type BrowserContext,
   expect,
   type Locator,
@@ -10,100 +9,7 @@ import {
 
 import { Between } from "./between";
 import { Server } from "./server";
-
-/** A page may by default shift its layout by so much without an action of the user; Google's "good" is 0.1. */
-const SHIFT_MAX = 0.02;
-
-/** What no page may do; each entry fails its test. */
-class Watch {
-  readonly faults: string[] = [];
-  shiftMax = SHIFT_MAX;
-  /** Texts of console errors that a test provokes. */
-  readonly expected: RegExp[] = [/Failed to load resource|net::ERR_/u];
-  readonly #contexts: BrowserContext[] = [];
-
-  /** Watches all contexts that the browser opens from now on; what is returned ends that. */
-  ofAll(browser: Browser): () => void {
-    const open = browser.newContext.bind(browser);
-    browser.newContext = async (options) => {
-      const context = await open(options);
-      await this.of(context);
-      return context;
-    };
-    return () => {
-      browser.newContext = open;
-    };
-  }
-
-  async of(context: BrowserContext): Promise<void> {
-    this.#contexts.push(context);
-    await context.exposeFunction("reportShift", (shift: number, what: string) => {
-      if (shift > this.shiftMax) this.faults.push(`layout shift ${shift.toFixed(3)}: ${what}`);
-    });
-    await context.exposeFunction("reportRefusal", (what: string) => this.#fault("policy", what));
-    await context.addInitScript(observeShifts);
-    await context.addInitScript(observeRefusals);
-    context.on("console", (message) => {
-      if (message.type() === "error") this.#fault("console", message.text());
-    });
-    context.on("weberror", (error) => this.faults.push(`error: ${error.error().message}`));
-    context.on("request", (request) => {
-      const { protocol, hostname } = new URL(request.url());
-      const isOurs = hostname === "127.0.0.1" || hostname === "localhost";
-      if (protocol !== "data:" && !isOurs) this.faults.push(`another host: ${request.url()}`);
-    });
-  }
-
-  #fault(kind: string, text: string): void {
-    if (!this.expected.some((one) => one.test(text))) this.faults.push(`${kind}: ${text}`);
-  }
-
-  /** Waits for what pages reported last: it has arrived once they answer. */
-  async settle(): Promise<void> {
-    const pages = this.#contexts.flatMap((context) => context.pages());
-    await Promise.all(pages.map((page) => page.evaluate(() => 0).catch(() => 0)));
-  }
-}
-
-/** Reports what the content policy refuses. */
-function observeRefusals(): void {
-  const { reportRefusal } = globalThis as unknown as { reportRefusal: (what: string) => void };
-  document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) =>
-    reportRefusal(`${violatedDirective} ${blockedURI}`),
-  );
-}
-
-/** Reports the worst second-long run of shifts (Cumulative Layout Shift) of a page as it grows. */
-function observeShifts(): void {
-  const { reportShift } = globalThis as unknown as {
-    reportShift: (shift: number, what: string) => void;
-  };
-  let sum = 0;
-  let began = 0;
-  let last = 0;
-  new PerformanceObserver((list) => {
-    for (const entry of list.getEntries() as LayoutShift[]) {
-      if (entry.hadRecentInput) continue;
-      if (entry.startTime - last > 1000 || entry.startTime - began > 5000) {
-        sum = 0;
-        began = entry.startTime;
-      }
-      last = entry.startTime;
-      sum += entry.value;
-      const moved = entry.sources.map(({ node }) => {
-        const element = node instanceof Element ? node : node?.parentElement;
-        return element?.outerHTML.slice(0, 120) ?? "";
-      });
-      reportShift(sum, moved.join(" | "));
-    }
-  }).observe({ type: "layout-shift", buffered: true });
-}
-
-interface LayoutShift extends PerformanceEntry {
-  value: number;
-  hadRecentInput: boolean;
-  sources: { node: Node | null }[];
-}
+import { UNANSWERED, Watch } from "./watch";
 
 interface Fixtures {
   /** Each page of the test is watched, also in contexts that it opens itself. */
@@ -114,6 +20,8 @@ interface Fixtures {
   own: Server;
   /** Something between the browser and the server, for faults. */
   between: Between;
+  /** Opens a between in front of any server, such as the crowd. */
+  inFrontOf: (server: Server) => Promise<Between>;
   /** A project of this test alone: its name, and its id. */
   team: { name: string; id: string };
 }
@@ -160,20 +68,20 @@ export const test = base.extend<Fixtures, Servers>({
     },
     { scope: "worker" },
   ],
-  // oxlint-disable-next-line no-empty-pattern
-  own: async ({}, provide) => {
+  own: async ({ watch }, provide) => {
     const server = await Server.start();
     await provide(server);
+    await watch.end();
     await server.down();
   },
   watch: [
     async ({ context, browser }, provide) => {
       const watch = new Watch();
       await watch.of(context);
-      const end = watch.ofAll(browser);
+      const release = watch.ofAll(browser);
       await provide(watch);
-      await watch.settle();
-      end();
+      await watch.end();
+      release();
       expect(watch.faults).toEqual([]);
     },
     { auto: true },
@@ -182,16 +90,24 @@ export const test = base.extend<Fixtures, Servers>({
     await logIn(page, server);
     await provide(page);
   },
-  between: async ({ server }, provide) => {
-    const between = await Between.open(server);
-    await provide(between);
-    between.close();
+  inFrontOf: async ({ watch }, provide) => {
+    const opened: Between[] = [];
+    await provide(async (server) => {
+      const between = await Between.open(server);
+      opened.push(between);
+      return between;
+    });
+    // Pages are still open, and lose what they talk to.
+    await watch.end();
+    for (const between of opened) between.close();
   },
-  team: async ({ server }, provide, { workerIndex }) => {
+  between: async ({ server, inFrontOf }, provide) => provide(await inFrontOf(server)),
+  team: async ({ server, watch }, provide, { workerIndex }) => {
     teams += 1;
     const name = `team-${workerIndex}-${teams}`;
     const id = await server.project(name);
     await provide({ name, id });
+    await watch.end();
     await server.clear(id);
   },
 });
@@ -222,6 +138,11 @@ export async function goTo(page: Page, name: string): Promise<void> {
   await expect(page.getByRole("heading", { name, level: 1 })).toBeVisible();
 }
 
+/** The state of the connection, in the header. */
+export function connection(page: Page): Locator {
+  return page.getByRole("banner").locator("[data-state]");
+}
+
 /** The row of a grid with this name. */
 export function rowOf(page: Page, name: string) {
   return page.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
@@ -239,4 +160,4 @@ export async function tryNow(page: Page): Promise<void> {
   await button.click({ timeout: 2000 }).catch(() => expect(button).toBeHidden());
 }
 
-export { expect, type Page };
+export { type BrowserContext, expect, type Locator, type Page, UNANSWERED, type Watch };

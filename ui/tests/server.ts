@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { Between } from "./between";
+import { ports } from "./ports";
 
 /** Two nodes with two GPUs each, as in the published walk-throughs. */
 const NODES = "2x2x16GiB";
@@ -29,6 +30,7 @@ export class Server {
 
   private constructor(port: number) {
     this.port = port;
+    ports.add(port);
     this.home = mkdtempSync(join(tmpdir(), "elastane-ui-"));
   }
 

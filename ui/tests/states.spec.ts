@@ -42,11 +42,7 @@ test("no connection from the start: said without a time, as nothing is kept", as
   await expect(page.getByText("Ready nodes")).toBeVisible();
 });
 
-test("a workload deleted while its pane is open: its history stays, and no tab fails", async ({
-  app: page,
-  server,
-  team,
-}) => {
+test("a workload deleted while its pane is open", async ({ app: page, server, team }) => {
   const id = await server.submit(team.id, "a1");
   await goTo(page, "Workloads");
   await rowOf(page, "a1").click();
@@ -55,6 +51,7 @@ test("a workload deleted while its pane is open: its history stays, and no tab f
   await server.remove(id);
   await expect(pane).toContainText("was deleted");
   await expect(pane.getByRole("button", { name: "DELETE" })).toBeHidden();
+  // Its history stays, and no tab fails.
   await expect(pane.getByRole("tab")).toHaveText(["Event history"]);
   await expect(pane).toContainText("asked for its deletion");
   await expect(pane.getByRole("alert")).toHaveCount(0);
@@ -68,7 +65,8 @@ test("a workload deleted while its pane is open: its history stays, and no tab f
   await expect(page).toHaveURL(/\/workloads$/u);
 });
 
-test("a link to a workload and to a node that never were", async ({ app: page }) => {
+test("a link to a workload and to a node that never were", async ({ app: page, watch }) => {
+  watch.expectFailure(/\/workloads\/none\/events$/u, 404);
   await page.goto(new URL("/workloads/none", page.url()).href);
   await expect(page.getByText("There is no workload with this id")).toBeVisible();
   await page.goto(new URL("/nodes/node-99", page.url()).href);
@@ -105,7 +103,7 @@ test("exact times: on focus in a grid and in the pane, with the zone, and no sto
   await expect(tip).toBeHidden();
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("ArrowRight");
-  await expect(tip).toHaveText(/20\d\d.*:\d\d.* (GMT|UTC)/u);
+  await expect(tip).toHaveText(/20\d\d.*:\d\d.* UTC$/u);
   await expect(page.locator(":focus")).toHaveAccessibleDescription(/20\d\d/u);
   await page.keyboard.press("Escape");
   await expect(tip).toBeHidden();

@@ -1,5 +1,5 @@
 // Every page, tab, dialog and menu as data: its name, and how to get there.
-import { choose, expect, MANY, type Page, rowOf } from "./fixture";
+import { choose, expect, MANY, type Page } from "./fixture";
 
 export interface At {
   page: Page;
@@ -86,6 +86,32 @@ const sheet = (path: string, button: string): View => [
   },
 ];
 
+/** Opens a sheet over the form of a training. */
+const overForm = (button: string): View => [
+  `${button} over the form of a training`,
+  async ({ page, url }) => {
+    await page.goto(`${url}/workloads/new/training`);
+    await choose(page.getByRole("radio", { name: /^team-a /u }));
+    await choose(page.getByRole("radio", { name: "Start from scratch" }));
+    await page.getByLabel("Training name").fill("new");
+    await press(page, "CONTINUE");
+    await press(page, button);
+    await expect(page.getByRole("dialog")).toBeVisible();
+  },
+];
+
+/** Asks before it does this to one workload. */
+export const ask = (action: string, query: string): View => [
+  `${action} of one`,
+  async ({ page, url }) => {
+    await page.goto(`${url}/workloads?${query}`);
+    await page.getByRole("rowheader").first().click();
+    const pane = page.getByRole("region", { name: /^Workload w/u });
+    await pane.getByRole("button", { name: action }).click();
+    await expect(page.getByRole("alertdialog")).toBeVisible();
+  },
+];
+
 const ofAccount = (item: string): View => [
   item,
   async ({ page, url }) => {
@@ -96,8 +122,8 @@ const ofAccount = (item: string): View => [
   },
 ];
 
-const menu = (button: string): View => [
-  button,
+const menu = (button: string | RegExp): View => [
+  String(button),
   async ({ page, url }) => {
     await page.goto(`${url}/workloads`);
     await press(page, button);
@@ -111,7 +137,10 @@ export const DIALOGS: View[] = [
   sheet("/assets/compute-resources", "+NEW COMPUTE RESOURCE"),
   ofAccount("Keys"),
   ofAccount("About"),
-  ...["Filter by Status", "Filter by Project", "Columns", "+NEW WORKLOAD"].map(menu),
+  ...["Filter by Status", "Filter by Project", "Columns", "+NEW WORKLOAD", /^Account of/u].map(
+    menu,
+  ),
+  ...["+NEW ENVIRONMENT", "+NEW COMPUTE RESOURCE"].map(overForm),
   [
     "Views",
     async ({ page, url }) => {
@@ -122,15 +151,8 @@ export const DIALOGS: View[] = [
       await expect(page.getByText("a name is needed")).toBeVisible();
     },
   ],
-  [
-    "DELETE of one",
-    async ({ page, url }) => {
-      await page.goto(`${url}/workloads?q=w199`);
-      await rowOf(page, "w199").click();
-      await press(page, "DELETE");
-      await expect(page.getByRole("alertdialog")).toBeVisible();
-    },
-  ],
+  ask("STOP", "f=phase==Running"),
+  ask("DELETE", "q=w199"),
   [
     "STOP of all",
     async ({ page, url }) => {
