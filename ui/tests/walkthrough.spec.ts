@@ -1,6 +1,6 @@
 // The published over-quota walk-through, step by step as printed, by a browser.
 import { AxeBuilder } from "./axe";
-import { choose, expect, logIn, type Page, rowOf as row, test } from "./fixture";
+import { choose, expect, type Locator, logIn, type Page, rowOf as row, test } from "./fixture";
 import type { Server } from "./server";
 
 async function project(page: Page, name: string): Promise<void> {
@@ -63,8 +63,11 @@ async function create(page: Page, { name, compute }: Training): Promise<void> {
   await expect(row(page, name)).toContainText("Running");
 }
 
-/** Every step up to the preemption of a1; the compute resources are made where there are none. */
-async function toPreemption(page: Page, own: Server, hasSamples: boolean): Promise<void> {
+/**
+ * Every step up to the preemption of a1, with its cause; the compute resources are made where there
+ * are none. Returns the pane of a1.
+ */
+async function toPreemption(page: Page, own: Server, hasSamples: boolean): Promise<Locator> {
   await logIn(page, own);
   await page.getByRole("navigation").getByRole("link", { name: "Projects" }).click();
   await project(page, "team-a");
@@ -96,6 +99,16 @@ async function toPreemption(page: Page, own: Server, hasSamples: boolean): Promi
   // Without a reload: a1 is preempted, and says why.
   await expect(row(page, "a1")).toContainText("Pending");
   await expect(row(page, "a1")).toContainText("E101");
+  await row(page, "a1").click();
+  const pane = page.getByRole("region", { name: "Workload a1" });
+  await expect(pane.getByRole("tab", { name: "Explain" })).toHaveAttribute("aria-selected", "true");
+  // The cause, with a link to the beneficiary, and changes that would help.
+  await expect(pane.getByText("E101").first()).toBeVisible();
+  await expect(pane).toContainText("team-a held 3 GPUs (quota 2");
+  await expect(pane.getByText("For team-b/b2").getByRole("link")).toHaveText("team-b/b2");
+  await expect(pane.getByRole("heading", { name: "What would let it start" })).toBeVisible();
+  expect(await new AxeBuilder(page).violations()).toEqual([]);
+  return pane;
 }
 
 test("over quota, then fairness by preemption, as printed, without the samples", async ({
@@ -107,15 +120,7 @@ test("over quota, then fairness by preemption, as printed, without the samples",
 });
 
 test("over quota, then fairness by preemption, as printed", async ({ page, own }) => {
-  await toPreemption(page, own, true);
-  await row(page, "a1").click();
-  const pane = page.getByRole("region", { name: "Workload a1" });
-  await expect(pane.getByRole("tab", { name: "Explain" })).toHaveAttribute("aria-selected", "true");
-  // The cause leads to whom it was for.
-  await expect(pane.getByText("For team-b/b2").getByRole("link")).toHaveText("team-b/b2");
-  await expect(pane).toContainText("What would let it start");
-  expect(await new AxeBuilder(page).violations()).toEqual([]);
-
+  const pane = await toPreemption(page, own, true);
   await pane.getByRole("tab", { name: "Event history" }).click();
   await expect(pane.getByRole("listitem").filter({ hasText: "E101" })).toBeVisible();
   await pane.getByRole("tab", { name: "Pods" }).click();
