@@ -23,6 +23,7 @@ help: ## List what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 	@echo
 	@echo "  make run ARGS=\"--nodes 2x2x16GiB\"   passes arguments to \`elastane up\`"
+	@echo "  make bench ARGS=\"--only ui\"         prints one part of the measurements"
 	@echo "  make install PREFIX=DIR             installs into DIR/bin (default: ~/.local/bin)"
 
 need:
@@ -113,11 +114,13 @@ kube-assets: ## Build etcd and the API server of Kubernetes, which tests start (
 	@./kube/assets/build.sh
 
 bench: build ## Measure the built binaries, and decisions on large clusters
-	@cargo xtask bench --bin $(BIN)
+	@cargo xtask bench --bin $(BIN) $(ARGS)
+ifeq ($(ARGS),)
 	@cargo bench --locked --quiet --package elastane-benchmarks --bench decide --bench pack --bench exact --bench loads \
 	  --bench elasticity --bench fairness
 	@ELASTANE_BENCH_NODES=$${ELASTANE_BENCH_NODES:-500} \
 	  cargo bench --locked --quiet --package elastane-benchmarks --bench different
+endif
 
 gpu-check: need ## Try the libraries of GPU fractions on the real GPU of this machine
 	@cargo bench --locked --quiet --package elastane-fraction-libs --bench gpu_check -- $(ARGS)
