@@ -59,10 +59,10 @@ ui-check: need-node ## Check types, lints, format and units of the web interface
 	@cd ui && npm run --silent check
 
 ui-test: need-node $(if $(PROGRAMS),,build) ## Test the web interface in a browser (needs chromium-headless-shell)
-	@cd ui && ELASTANE_BIN="$$(cd ../$(or $(PROGRAMS),$(BIN)) && pwd)" npm run --silent browser
+	@cd ui && ELASTANE_BIN="$(abspath $(or $(PROGRAMS),$(BIN)))" npm run --silent browser
 
 ui-shots: need-node $(if $(PROGRAMS),,build) ## Take a picture of every page, light, dark and phone, into ui/shots
-	@cd ui && ELASTANE_BIN="$$(cd ../$(or $(PROGRAMS),$(BIN)) && pwd)" npm run --silent shots
+	@cd ui && ELASTANE_BIN="$(abspath $(or $(PROGRAMS),$(BIN)))" npm run --silent shots
 
 run: build ## Build what is missing and start the product
 	@if [ "$$(command -v runai || true)" = "" ]; then \
