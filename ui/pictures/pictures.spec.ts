@@ -47,8 +47,8 @@ for (const { name, colorScheme, size } of LOOKS) {
     await pick(page, "overview", () => expect(page.getByText("Who has what")).toBeVisible());
     await to("Workloads");
     await pick(page, "workloads", () => expect(rowOf(page, "sweep-lr-23")).toBeVisible());
-    await page.goto(`${server.url}/workloads?q=a1`);
-    await rowOf(page, "a1").click();
+    await page.goto(`${server.url}/workloads?q=bert`);
+    await rowOf(page, "bert-large-finetune").click();
     const pane = page.getByRole("region", { name: /^Workload/u });
     for (const tab of ["Explain", "Event history", "Pods", "Details"]) {
       await pick(page, `pane-${tab.toLowerCase().replace(" ", "-")}`, async () => {

@@ -94,7 +94,7 @@ for (const [kind, worker] of [
     await liveIn(page, server, team.id);
     // The choice lives as long as the page.
     await page.getByRole("button", { name: /^Account of/u }).click();
-    await page.getByRole("menuitem", { name: "Dark" }).click();
+    await page.getByRole("menuitem", { name: "Dark theme" }).click();
     await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
     await page.reload();
     await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();

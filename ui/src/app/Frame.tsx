@@ -113,9 +113,9 @@ function ClusterName(): React.ReactNode {
 }
 
 const THEMES: [id: Theme, name: string][] = [
-  ["light", "Light"],
-  ["dark", "Dark"],
-  ["system", "As the system"],
+  ["light", "Light theme"],
+  ["dark", "Dark theme"],
+  ["system", "System theme"],
 ];
 
 function UserMenu({ onKeys }: { onKeys: () => void }): React.ReactNode {

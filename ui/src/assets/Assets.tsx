@@ -5,11 +5,11 @@ import { useParams } from "wouter";
 import { useMay } from "../api/session";
 import type { ComputeAsset, EnvironmentAsset } from "../api/types";
 import { ComputeForm, EnvironmentForm } from "../asset-forms/AssetForm";
+import { printBytes, printCompute } from "../asset-forms/compute";
 import { Button } from "../kit/Button";
 import type { Column } from "../kit/grid/columns";
 import page from "../kit/page.module.css";
 import { Empty, NoPage, NoRight } from "../kit/States";
-import { printGpus } from "../kit/Status";
 import { Age } from "../kit/time";
 import { LiveGrid } from "../live/LiveGrid";
 
@@ -19,14 +19,6 @@ const spec = (asset: Asset) => asset.spec as EnvironmentAsset["spec"] & ComputeA
 
 function scope({ meta }: Asset): string {
   return meta.projectName ? `project ${meta.projectName}` : meta.scope;
-}
-
-/** Compute resources in the words of the form. */
-export function printCompute(of: ComputeAsset["spec"]): string {
-  const devices = of.gpuDevicesRequest ?? 0;
-  if (devices === 0) return "no GPU";
-  const part = of.gpuMemoryRequest ?? `${printGpus((of.gpuPortionRequest ?? 1) * 100)} %`;
-  return `${devices} × ${part}`;
 }
 
 const NAME: Column<Asset> = {
@@ -67,6 +59,7 @@ const ENVIRONMENTS: Column<Asset>[] = [
     name: "Image",
     width: 240,
     grows: 1,
+    least: 110,
     rank: 1,
     sort: "spec.image",
     cell: (asset) => <code>{spec(asset).image}</code>,
@@ -78,7 +71,7 @@ const COMPUTE: Column<Asset>[] = [
   NAME,
   {
     id: "gpus",
-    name: "GPU devices × memory",
+    name: "GPUs per pod",
     width: 190,
     rank: 1,
     sort: "spec.gpuDevicesRequest",
@@ -99,7 +92,7 @@ const COMPUTE: Column<Asset>[] = [
     width: 110,
     rank: 2,
     isNumber: true,
-    cell: (asset) => spec(asset).cpuMemoryRequest,
+    cell: (asset) => printBytes(spec(asset).cpuMemoryRequest ?? ""),
   },
   ...REST,
 ];

@@ -33,9 +33,16 @@ export function Dialog({
     >
       <Modal className={(isSheet ? css.sheet : css.dialog) ?? ""}>
         <AriaDialog className={css.body ?? ""} role={role ?? "dialog"}>
-          <Heading slot="title" level={2}>
-            {title}
-          </Heading>
+          <div className={css.title}>
+            <Heading slot="title" level={2}>
+              {title}
+            </Heading>
+            {!isSheet && role !== "alertdialog" && (
+              <Button kind="plain" aria-label="Close" onPress={onClose}>
+                ✕
+              </Button>
+            )}
+          </div>
           {children}
         </AriaDialog>
       </Modal>

@@ -11,6 +11,29 @@ interface Props {
   full: number;
 }
 
+/** The parts of a bar with their names. */
+export function LendingLegend(): React.ReactNode {
+  const parts: [name: string, part: React.ReactNode][] = [
+    ["in quota", <span key="part" className={css.part} style={{ background: "currentcolor" }} />],
+    ["borrowed", <span key="over" className={css.over} />],
+    ["free in quota", <span key="free" className={css.free} />],
+    ["quota", <span key="tick" className={css.tick} />],
+    ["fair share", <span key="fair" className={css.fair} />],
+  ];
+  return (
+    <ul className={css.legend}>
+      {parts.map(([name, part]) => (
+        <li key={name}>
+          <span className={css.track} aria-hidden="true">
+            {part}
+          </span>
+          {name}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 export function LendingBar({ allocated, quota, fairShare, color, full }: Props): React.ReactNode {
   const percent = (gpus: number) => `${(100 * Math.min(gpus, full)) / full}%`;
   const within = Math.min(allocated, quota);

@@ -1,8 +1,9 @@
 // Tiles of which one is chosen: projects, galleries of assets.
 import { useState } from "react";
-import { Input, Label, Radio, RadioGroup, SearchField, Text } from "react-aria-components";
+import { Label, Radio, RadioGroup, Text } from "react-aria-components";
 
 import css from "./kit.module.css";
+import { Search } from "./Search";
 import { NothingMatches } from "./States";
 
 export interface Tile {
@@ -48,13 +49,7 @@ export function TileGroup(props: Props): React.ReactNode {
       <Label className={css.label ?? ""}>{label}</Label>
       {isSearched && (
         <div className={css.tileSearch}>
-          <SearchField
-            aria-label={`Search ${label}`}
-            value={search.words}
-            onChange={search.onChange}
-          >
-            <Input placeholder="Search" className={css.input ?? ""} spellCheck={false} />
-          </SearchField>
+          <Search label={`Search ${label}`} value={search.words} onChange={search.onChange} />
           <span className="muted">
             {Math.min(search.total, TILES_MAX)} of {search.total}
           </span>
@@ -64,7 +59,7 @@ export function TileGroup(props: Props): React.ReactNode {
         {tiles.map(({ id, name, detail }) => (
           <Radio key={id} value={id} className={css.tile ?? ""}>
             <b>{name}</b>
-            {detail && <span>{detail}</span>}
+            {detail && <span title={detail}>{detail}</span>}
           </Radio>
         ))}
       </div>

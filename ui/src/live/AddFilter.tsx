@@ -1,18 +1,11 @@
 // The button that adds a value of one field to the filters of a list.
 import { useState } from "react";
-import {
-  Autocomplete,
-  DialogTrigger,
-  Input,
-  ListBox,
-  ListBoxItem,
-  Popover,
-  SearchField,
-} from "react-aria-components";
+import { Autocomplete, DialogTrigger, ListBox, ListBoxItem, Popover } from "react-aria-components";
 
 import { Button } from "../kit/Button";
 import kit from "../kit/kit.module.css";
 import { Menu } from "../kit/Menu";
+import { Search } from "../kit/Search";
 import { NothingMatches } from "../kit/States";
 import { useSome } from "./client";
 import { type Condition, valueAt } from "./conditions";
@@ -71,9 +64,7 @@ function AddName({ of, name, onAdd }: NameProps): React.ReactNode {
       >
         <div className={kit.filter}>
           <Autocomplete inputValue={words} onInputChange={setWords}>
-            <SearchField aria-label={`Search ${name}`} autoFocus>
-              <Input placeholder="Search" className={kit.input ?? ""} spellCheck={false} />
-            </SearchField>
+            <Search label={`Search ${name}`} autoFocus />
             <Names
               of={of}
               name={name}

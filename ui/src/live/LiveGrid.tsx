@@ -1,11 +1,11 @@
 // A grid over a live kind: search and filters in the address, rows from the worker.
 import { useCallback, useState } from "react";
-import { Input, SearchField } from "react-aria-components";
 
 import { Button } from "../kit/Button";
 import type { Column } from "../kit/grid/columns";
 import { Grid } from "../kit/grid/Grid";
 import { Menu } from "../kit/Menu";
+import { Search } from "../kit/Search";
 import { NothingMatches } from "../kit/States";
 import { useList } from "./address";
 import { idOf, useView } from "./client";
@@ -84,7 +84,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
       onClear={() => choose({ search: "", conditions: [] })}
     >
       <p className="muted">
-        {answer?.all} {props.label.toLowerCase()} are there, and none has{" "}
+        None of {answer?.all} {props.label.toLowerCase()} has{" "}
         {[list.search && `“${shorten(list.search)}”`, ...list.conditions.map(printCondition)]
           .filter(Boolean)
           .join(" and ")}
@@ -107,14 +107,14 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
         </div>
       )}
       <div className={css.bar} role="search" hidden={picked.ids.size > 0}>
-        <SearchField
-          aria-label={`Search ${props.label}`}
-          value={list.search}
-          onChange={(search) => choose({ search })}
-          className={css.search ?? ""}
-        >
-          <Input placeholder="Search   /" className={css.input ?? ""} spellCheck={false} />
-        </SearchField>
+        <div className={css.search}>
+          <Search
+            label={`Search ${props.label}`}
+            placeholder="Search   /"
+            value={list.search}
+            onChange={(search) => choose({ search })}
+          />
+        </div>
         {list.conditions.map((condition) => (
           <Chip
             key={printCondition(condition)}

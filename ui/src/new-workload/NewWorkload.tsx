@@ -25,19 +25,23 @@ import { withTemplate } from "./template";
 const SCRATCH: Tile = {
   id: "scratch",
   name: "Start from scratch",
-  detail: "Choose environment and resources",
+  detail: "No template",
 };
 
 export default function NewWorkload(): React.ReactNode {
   const mayCreate = useMay("trainings", "create");
   const [draft, change] = useKept(DRAFT, EMPTY);
   const [step, setStep] = useState(1);
+  const id = { field: "id", operator: "==" as const, value: draft.projectId ?? "" };
+  const project = useSome({ kind: "project", conditions: [id], to: 1 })?.objects[0];
   if (!mayCreate) return <NoRight what="this form" />;
   return (
     <>
       <div className={page.top}>
         <h1>New training</h1>
-        <span className="muted">step {step} of 2</span>
+        <span className="muted">
+          step {step} of 2{step === 2 && project && ` · ${draft.name} in ${project.name}`}
+        </span>
       </div>
       <div className={page.scroll}>
         {step === 1 ? (

@@ -1,7 +1,7 @@
 // The choices of the form for its project: templates, environments, compute resources, and which are gone.
 import { contains, type Place } from "../api/rights";
 import type { ComputeAsset, EnvironmentAsset } from "../api/types";
-import { printGpus } from "../kit/Status";
+import { printCompute } from "../asset-forms/compute";
 import type { Tile } from "../kit/TileGroup";
 import { useAll, useSome } from "../live/client";
 import type { TemplateRow } from "../live/rows";
@@ -101,12 +101,4 @@ function isUsable({ meta }: Asset, { projectId, departmentId }: Place): boolean 
 function isForTrainings({ meta }: Asset): boolean {
   const { training, workspace, inference, distributed } = meta.workloadSupportedTypes ?? {};
   return training === true || !(workspace || inference || distributed);
-}
-
-function printCompute(spec: ComputeAsset["spec"]): string {
-  const { gpuDevicesRequest, gpuPortionRequest, gpuMemoryRequest } = spec;
-  const devices = gpuDevicesRequest ?? 0;
-  if (devices === 0) return "no GPU";
-  const part = gpuMemoryRequest ?? `${printGpus((gpuPortionRequest ?? 1) * 100)} %`;
-  return `${devices} ${devices === 1 ? "GPU" : "GPUs"}, ${part} of each`;
 }

@@ -78,7 +78,7 @@ function NodeTile({ node, gpus, isMarked }: TileProps): React.ReactNode {
       <p className={page.row}>
         <Status of={state} />
         {node.scheduling !== "enabled" && <span className="muted">{node.scheduling}</span>}
-        <span className="muted">{node.nodePool}</span>
+        <span className="muted">node pool {node.nodePool}</span>
       </p>
       <p className="muted" style={{ margin: "4px 0 8px" }}>
         {printGpus(held)} of {gpus.length} GPUs held

@@ -3,7 +3,7 @@ import { Link } from "wouter";
 
 import { useMay } from "../api/session";
 import type { Project } from "../api/types";
-import { LendingBar } from "../kit/LendingBar";
+import { LendingBar, LendingLegend } from "../kit/LendingBar";
 import page from "../kit/page.module.css";
 import { NoRight, Skeleton } from "../kit/States";
 import { Code, countGpus, printGpus, projectColor } from "../kit/Status";
@@ -163,6 +163,7 @@ function WhoHasWhat({ projects, total }: ShownProjects): React.ReactNode {
           ];
         })}
       </div>
+      {projects.length > 0 && <LendingLegend />}
       {total > SHOWN && (
         <p style={{ marginTop: 8 }}>
           <Link href="/projects">{total - SHOWN} more projects</Link>
@@ -194,10 +195,11 @@ function WhyWaiting({ counts }: { counts: WorkloadCounts }): React.ReactNode {
 }
 
 function JustHappened({ counts }: { counts: WorkloadCounts }): React.ReactNode {
-  if (counts.evictions.length === 0) return null;
+  // Its place is there before its first line: the cards beside it are not to move then.
   return (
     <section className={page.card}>
       <h2>Last stopped or moved</h2>
+      {counts.evictions.length === 0 && <p className="muted">No workload yet</p>}
       <ul className={page.lines}>
         {counts.evictions.map(({ id, name, projectName, code, message, at }) => (
           <li key={id}>
