@@ -313,3 +313,20 @@ def test_several_files_of_recordio_are_one_sequence(tmp_path):
     assert len(reader) == 8
     assert list(reader.read_records(3, 7)) == [b"3", b"4", b"5", b"6"]
     assert list(reader.read_records(6, 20)) == [b"6", b"7"]
+
+
+@pytest.mark.parametrize("script", [BY_SHARD, BY_RECORD])
+@pytest.mark.parametrize("other", ["dataset_size=40", "num_epochs=2", "shuffle=True"])
+def test_a_worker_with_another_data_set_is_refused_with_both(start, script, other):
+    of = job()
+    first = start(of, script, "shuffle=False", "import time; time.sleep(0.1)")
+    assert "trained" in first.stdout.readline()
+    if other.startswith("dataset_size"):
+        second = start(of, script.replace("dataset_size=SIZE, **OPTIONS", other), pod="worker-1")
+    else:
+        second = start(of, script, other, pod="worker-1")
+    code, batches, error = trained(second)
+    assert code == 1 and not batches
+    assert "and that of the job has 50 records, 1 epochs, shuffle=False" in error, error
+    assert trained(first)[0] == 0
+    of.stop()

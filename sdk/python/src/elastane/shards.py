@@ -117,8 +117,9 @@ class DataShardService:
         dataset_name, master_client: for the published forms only.
 
     Raises:
-        LoopError: outside of a job, or if num_epochs is not that of the job. Only the worker that
-            reports the data set to the master knows: the numbers of the others are not compared.
+        LoopError: outside of a job, or if num_epochs is not that of the job. The first worker reports
+            the data set to the master; in another one `fetch_shard` raises LoopError if its
+            dataset_size, num_epochs, shuffle or shuffle_shards is another.
         ValueError: for numbers that are none.
     """
 
@@ -143,6 +144,12 @@ class DataShardService:
         self.batch_size, self.dataset_size = batch_size, dataset_size
         self.loop: Loop = master_client or of_environment()
         self._name = dataset_name
+        # Name of the shards at the master: tasks bring it to the workers that have not reported it.
+        epochs = num_epochs or self.loop.settings.number("num_epochs", 1)
+        self._described = (
+            f"{dataset_size} records, {epochs} epochs, shuffle={shuffle}, "
+            f"shuffle_shards={shuffle_shards}"
+        )
         message = self.loop.settings.message
         block = self.loop.settings.number("records_per_task", 0)
         self._order = Order(message.job_id, dataset_size, block, shuffle, shuffle_shards)
@@ -175,7 +182,7 @@ class DataShardService:
                 "--num_epochs, or give the same number"
             )
         passes = 1 if of_job == epochs else epochs
-        shards = [pb.Shard(name="", start=number * size, count=size) for number in range(passes)]
+        shards = [pb.Shard(name=self._described, start=number * size, count=size) for number in range(passes)]
         request = pb.ReportDataRequest(worker_id=self.loop.id, shards=shards)
         self.loop.master.call("ReportData", request, interrupted=self.loop.is_leaving)
 
@@ -207,6 +214,7 @@ class DataShardService:
                 return None
             task = work.task
             if task.kind == pb.TASK_KIND_TRAIN:
+                self._compare(task.shard)
                 shard = self._order.shard(task.epoch, int(task.start), int(task.end))
                 pending = _Pending(work, shard._replace(name=self._name))
                 with self._lock:
@@ -217,6 +225,14 @@ class DataShardService:
             work.visited = work.count
             self._report(work, pb.TASK_OUTCOME_FINISHED)
             self._prefetch.drop(work)
+
+    def _compare(self, described: str) -> None:
+        """Raises LoopError if the worker that has reported the data set has another one."""
+        if described not in ("", self._described):
+            raise LoopError(
+                f"the data set of this worker has {self._described}, and that of the job has "
+                f"{described}: all workers run the same script with the same numbers"
+            )
 
     def fetch_shard(self) -> Optional[Shard]:
         """The next shard; None when all records of all epochs are trained."""
