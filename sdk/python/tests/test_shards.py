@@ -330,3 +330,19 @@ def test_a_worker_with_another_data_set_is_refused_with_both(start, script, othe
     assert "and that of the job has 50 records, 1 epochs, shuffle=False" in error, error
     assert trained(first)[0] == 0
     of.stop()
+
+
+def test_a_signal_after_all_records_are_trained_leaves_the_exit_code(start):
+    of = job()
+    ends = """
+    import os, signal
+    def done():
+        os.kill(os.getpid(), signal.SIGTERM)
+        while not service.loop.terminated: pass
+    service.when_done = done
+"""
+    script = BY_RECORD.replace("def loader():", f"if True:{ends}def loader():")
+    code, batches, error = trained(start(of, script))
+    assert code == 0, error
+    assert len(batches) == 13 and of.left[0][0] == pb.LEAVE_REASON_DONE
+    of.stop()

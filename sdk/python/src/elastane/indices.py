@@ -70,9 +70,12 @@ class RecordIndexService(DataShardService):
 
     def _feed(self) -> None:
         self.loop.add_own_thread()
+        is_complete = False
         try:
             self._give_out()
             self.when_done()
+            # A signal that comes now finds nothing to hand back: the script ends by itself.
+            is_complete = True
         except SystemExit:
             # The worker has to leave.
             pass
@@ -80,7 +83,7 @@ class RecordIndexService(DataShardService):
             # The script ends with it, also if a loader takes it for the end of the data.
             self._error = error
             self.loop.fail(error)
-        if self.loop.is_leaving():
+        if self.loop.is_leaving() and not is_complete:
             self._leave()
         self._has_ended.set()
 
@@ -146,10 +149,11 @@ class RecordIndexService(DataShardService):
         if self._at == self.batch_size:
             self._taken, self._at = [], 0
         while not self._taken:
-            self._check_process()
+            is_last = self._has_ended.is_set()
             if self._error is not None:
                 raise self._error
-            is_last = self._has_ended.is_set()
+            if not is_last:
+                self._check_process()
             self._taken = self._take()
             if is_last and not self._taken:
                 raise StopIteration
