@@ -126,6 +126,20 @@ def test_lost_reply_counts_once(make_job, start_worker):
     assert job.pushes == 150 and job.duplicates == 3
 
 
+def test_an_accepted_push_whose_reply_is_lost_at_sigterm_counts(make_job, start_worker):
+    job = make_job()
+    first = start_worker(job)
+
+    def loses():
+        job.lose_next_reply = 1
+        first.send_signal(signal.SIGTERM)
+
+    at_push(job, 25, loses)
+    assert first.wait(300) == 143, said(first)
+    assert job.duplicates == 1
+    assert len(job.visited) == job.pushes * 10, "its records are handed back as finished"
+
+
 def test_rejected_gradient_is_computed_again(make_job, start_worker):
     job = make_job()
     job.reject_next = 5

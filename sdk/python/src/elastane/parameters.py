@@ -58,9 +58,16 @@ def optimizer_message(optimizer: Optimizer) -> Any:
 class ParameterServers:
     """All servers of a job."""
 
-    def __init__(self, servers: List[Connection], interrupted: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        servers: List[Connection],
+        interrupted: Callable[[], bool],
+        push_interrupted: Optional[Callable[[], bool]] = None,
+    ) -> None:
         self._servers = servers
         self._interrupted = interrupted
+        # A push that was accepted counts, also if its answer is lost.
+        self._push_interrupted = push_interrupted or interrupted
         self._sequence = 0
         self._tables: List[Embedding] = []
         # The last pull: its servers, the life of the model, and the version of each server.
@@ -310,7 +317,7 @@ class ParameterServers:
                 rows=rows[index],
                 records=records,
             )
-            reply = self._call(index, "PushGradients", request)
+            reply = self._call(index, "PushGradients", request, 0, self._push_interrupted)
         return reply
 
 

@@ -21,6 +21,8 @@ from .protocol import messages as pb
 if TYPE_CHECKING:
     from .worker import Worker
 
+# How long a worker that has to leave repeats a push without an answer: a part of its grace period.
+_PUSH_S = 5.0
 _REJECTIONS_MAX = 64
 
 
@@ -105,12 +107,24 @@ class ByParameterServers(Sharing):
     def __init__(self, worker: "Worker") -> None:
         super().__init__(worker)
         servers = range(worker.settings.message.parameter_servers)
-        self._servers = ParameterServers([self._server(n) for n in servers], worker.is_leaving)
+        connections = [self._server(n) for n in servers]
+        self._servers = ParameterServers(connections, worker.is_leaving, self._gives_push_up)
+        self._leaving_since: Optional[float] = None
         # Contents of the backend: the life of the model, and its version plus 1 (0: nothing).
         self._generation = self._version_known = self._steps_since_pull = 0
 
     def serve(self, tables: Sequence[Embedding]) -> None:
         self._servers.serve(tables)
+
+    def _gives_push_up(self) -> bool:
+        """True once a worker that has to leave does not wait for the answer to a push any more. The
+        push may be accepted already: then its records are trained."""
+        if not self._worker.is_leaving():
+            self._leaving_since = None
+            return False
+        if self._leaving_since is None:
+            self._leaving_since = time.monotonic()
+        return time.monotonic() - self._leaving_since > _PUSH_S
 
     def _server(self, index: int) -> Connection:
         worker = self._worker
