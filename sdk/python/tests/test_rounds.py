@@ -17,6 +17,7 @@ class Loop:
     host, token, terminated = "127.0.0.1", "secret", False
 
     def __init__(self):
+        self.settings = {}
         self.members = type("Members", (), {"failure": None})()
 
     def at_end(self, call):

@@ -86,8 +86,9 @@ def start(start_script):
 def make_job():
     jobs = []
 
-    def make(first_size=1, **more):
-        arguments = {"records_per_task": "8"}
+    def make(first_size=1, checkpoint_steps=0, **more):
+        arguments = {"records_per_task": "8", **more}
+        more = {"checkpoint_steps": checkpoint_steps}
         jobs.append(WorldJob(arguments, first_size=first_size, records_per_task=8, **more))
         return jobs[-1]
 

@@ -31,6 +31,7 @@ from .backends import Batch, Step
 from .leading import Leader
 from .master import Work
 from .meeting import Meeting
+from .protocol import messages as pb
 from .replica import Replica
 from .ring import Broken, Ring
 from .sharing import Dropped, Leaving, Sharing, Unshared, log
@@ -62,6 +63,15 @@ class Header(NamedTuple):
     def has(self, flag: int) -> bool:
         """True if it has this flag."""
         return bool(self.flags & flag)
+
+
+def _positions(headers: List[Header]) -> List[Any]:
+    """The records of each task that are in this version."""
+    return [
+        pb.Position(task_id=one.task, finished_records=one.visited)
+        for one in headers
+        if one.task and one.visited
+    ]
 
 
 class Contribution(NamedTuple):
@@ -271,7 +281,7 @@ class ByAllReduce(Sharing):
         self._safe()
         if all(one.has(LEAVES) for one in headers):
             if current.rank == 0 and self._replica is not None:
-                self._leader.save_at_end(self._replica, headers)
+                self._leader.save_at_end(self._replica, _positions(headers))
             return False
         if any(one.has(LEAVES) for one in headers):
             self._meeting.await_next(current)
@@ -319,7 +329,7 @@ class ByAllReduce(Sharing):
         total = sum(one.weight for one in headers)
         self.patience_s = 0.0 if total > 0 else _IDLE_S
         if headers[0].has(SAVES) and current.rank == 0:
-            self._leader.save(replica, headers)
+            self._leader.save(replica, _positions(headers))
         if total == 0:
             return False
         trained, carried = replica.trained.floats, replica.carried.floats

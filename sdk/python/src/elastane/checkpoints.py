@@ -48,19 +48,23 @@ def size(replica: Replica) -> int:
 
 def write(root: str, job_id: str, replica: Replica) -> None:
     """Writes a checkpoint: it is there whole, also after a power cut, or not at all."""
-    folder = _folder(root, replica.version)
-    header = pb.CheckpointHeader(
-        form=_FORM,
-        job_id=job_id,
-        model_generation=replica.life,
-        version=replica.version,
-        index=0,
-        servers=1,
+    body = header(_FORM, job_id, replica.life, replica.version) + _body(replica).SerializeToString()
+    file = path(root, replica.version)
+    beside = f"{file}.{replica.life}.partial"
+    files.write(file, beside, [hashlib.sha256(body).digest(), body])
+
+
+def path(root: str, version: int) -> str:
+    """The only file of a checkpoint that a worker has written."""
+    return os.path.join(_folder(root, version), "variables-0-of-1.ckpt")
+
+
+def header(form: int, job_id: str, life: int, version: int) -> bytes:
+    """The header of such a file, with its length before it."""
+    message = pb.CheckpointHeader(
+        form=form, job_id=job_id, model_generation=life, version=version, index=0, servers=1
     ).SerializeToString()
-    body = len(header).to_bytes(4, "big") + header + _body(replica).SerializeToString()
-    path = os.path.join(folder, "variables-0-of-1.ckpt")
-    beside = f"{path}.{replica.life}.partial"
-    files.write(path, beside, [hashlib.sha256(body).digest(), body])
+    return len(message).to_bytes(4, "big") + bytes(message)
 
 
 def _body(replica: Replica) -> Any:
@@ -98,6 +102,18 @@ def newest(path: str) -> Replica:
     raise CheckpointError(why)
 
 
+def newest_version(given: str) -> Tuple[str, int]:
+    """A folder of checkpoints and the newest version in it, or that of the folder `version-N`."""
+    root, name = os.path.split(os.path.normpath(given))
+    found = _FOLDER.fullmatch(name)
+    if found:
+        return root, int(found[1])
+    present = versions(given)
+    if not present:
+        raise CheckpointError(f"{given} has no folder version-N of a checkpoint")
+    return given, present[-1]
+
+
 def versions(root: str) -> List[int]:
     """All versions in a folder, whole or not, oldest first."""
     try:
@@ -113,13 +129,12 @@ def is_of(root: str, version: int, job_id: str) -> bool:
     """True if this job has written the checkpoint, according to its header; the rest is not
     read."""
     try:
-        path = os.path.join(_folder(root, version), "variables-0-of-1.ckpt")
-        start = files.read(path, 36 + _HEADER_BYTES_MAX)
+        start = files.read(path(root, version), 36 + _HEADER_BYTES_MAX)
         length = int.from_bytes(start[32:36], "big")
-        header = pb.CheckpointHeader.FromString(start[36 : 36 + length])
+        found = pb.CheckpointHeader.FromString(start[36 : 36 + length])
     except (OSError, DecodeError):
         return False
-    return bool(header.job_id == job_id)
+    return bool(found.job_id == job_id)
 
 
 def remove(root: str, version: int) -> None:
@@ -131,26 +146,32 @@ def remove(root: str, version: int) -> None:
         raise CheckpointError(f"checkpoint {folder}: {error.strerror or error}") from error
 
 
-def _read(path: str) -> Tuple[Any, Any]:
+def content(path: str, form: int) -> Tuple[Any, bytes]:
+    """The header and the rest of a file of this form, which is sound."""
     try:
-        content = files.read(path)
+        whole = files.read(path)
     except OSError as error:
         raise CheckpointError(f"checkpoint {path}: {error.strerror or error}") from error
-    digest, rest = content[:32], content[32:]
+    digest, rest = whole[:32], whole[32:]
     if not hmac.compare_digest(hashlib.sha256(rest).digest(), digest):
         raise CheckpointError(f"checkpoint {path}: its content does not match its digest")
     length = int.from_bytes(rest[:4], "big")
     try:
-        header = pb.CheckpointHeader.FromString(rest[4 : 4 + length])
+        found = pb.CheckpointHeader.FromString(rest[4 : 4 + length])
     except DecodeError as error:
         raise CheckpointError(f"checkpoint {path}: its header: {error}") from error
-    if header.form != _FORM:
-        raise CheckpointError(f"checkpoint {path}: form {header.form}; this build reads {_FORM}")
+    if found.form != form:
+        raise CheckpointError(f"checkpoint {path}: form {found.form}; {form} is needed here")
+    return found, rest[4 + length :]
+
+
+def _read(path: str) -> Tuple[Any, Any]:
+    found, body = content(path, _FORM)
     try:
-        return header, pb.CheckpointBody.FromString(rest[4 + length :])
+        return found, pb.CheckpointBody.FromString(body)
     except DecodeError as error:
         raise CheckpointError(
-            f"checkpoint {path}: {len(content)} bytes that are no checkpoint or more than "
+            f"checkpoint {path}: {len(body)} bytes that are no checkpoint or more than "
             f"{BYTES_MAX}: {error}"
         ) from error
 
@@ -160,17 +181,17 @@ def _load(folder: str, job_id: str = "") -> Replica:
         names = files.names(folder)
     except OSError as error:
         raise CheckpointError(f"checkpoint {folder}: {error.strerror or error}") from error
-    found = [one for one in map(_FILE.fullmatch, names) if one]
-    if not found:
+    parts = [one for one in map(_FILE.fullmatch, names) if one]
+    if not parts:
         raise CheckpointError(f"{folder} has no file variables-I-of-N.ckpt")
-    servers = int(found[0][2])
+    servers = int(parts[0][2])
     bodies, attempts = [], set()
     for index in range(servers):
-        path = os.path.join(folder, f"variables-{index}-of-{servers}.ckpt")
-        header, body = _read(path)
-        if job_id and header.job_id != job_id:
-            raise CheckpointError(f"checkpoint {path}: it is of another job, {header.job_id}")
-        attempts.add((header.job_id, header.model_generation, header.version))
+        file = os.path.join(folder, f"variables-{index}-of-{servers}.ckpt")
+        found, body = _read(file)
+        if job_id and found.job_id != job_id:
+            raise CheckpointError(f"checkpoint {file}: it is of another job, {found.job_id}")
+        attempts.add((found.job_id, found.model_generation, found.version))
         bodies.append(body)
     if len(attempts) > 1:
         raise CheckpointError(f"checkpoint {folder}: its files are of different attempts")

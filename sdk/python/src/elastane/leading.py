@@ -17,7 +17,6 @@ from .replica import Replica
 from .sharing import Unshared, log
 
 if TYPE_CHECKING:
-    from .allreduce import Header
     from .worker import Worker
 
 _REPORT_EVERY_S = 0.5
@@ -126,23 +125,19 @@ class Leader:
         every = self._orders(replica).checkpoint_steps
         return every > 0 and replica.version // every > self._saved // every
 
-    def save(self, replica: Replica, headers: List["Header"]) -> None:
+    def save(self, replica: Replica, positions: List[Any]) -> None:
         """Makes a checkpoint: the ledger of the master is cut now, the file is written beside the
         training."""
         self._written()
         self._saved = replica.version
-        if not self._begin(replica, headers):
+        if not self._begin(replica, positions):
             return
         copy = replica.copy()
         self._writing = threading.Thread(target=self._write, args=(copy,), name="checkpoint")
         self._writing.start()
 
-    def _begin(self, replica: Replica, headers: List["Header"]) -> bool:
-        positions = [
-            pb.Position(task_id=one.task, finished_records=one.visited)
-            for one in headers
-            if one.task and one.visited
-        ]
+    def _begin(self, replica: Replica, positions: List[Any]) -> bool:
+        """Cuts the ledger of the master: the records up to these positions are in the model."""
         request = pb.BeginCheckpointRequest(
             model_generation=replica.life, model_version=replica.version, positions=positions
         )
@@ -157,7 +152,7 @@ class Leader:
         assert self._settings is not None, "a checkpoint begins with the orders"
         version, job_id = replica.version, self._worker.settings.message.job_id
         try:
-            checkpoints.write(self._folder, job_id, replica)
+            self._store(replica)
             kept = [
                 one
                 for one in checkpoints.versions(self._folder)
@@ -177,19 +172,22 @@ class Leader:
             return False
         return True
 
+    def _store(self, replica: Replica) -> None:
+        checkpoints.write(self._folder, self._worker.settings.message.job_id, replica)
+
     def _written(self) -> None:
         if self._writing is not None:
             self._writing.join()
             self._writing = None
 
-    def save_at_end(self, replica: Replica, headers: List["Header"]) -> None:
+    def save_at_end(self, replica: Replica, positions: List[Any]) -> None:
         """All workers leave: the job goes on from here when others come."""
         self._written()
         self._orders(replica)
         if not self._folder:
             log("the model is not kept: the job has no --checkpoint_dir")
             return
-        if not self._begin(replica, headers) or not self._write(replica):
+        if not self._begin(replica, positions) or not self._write(replica):
             return
         self._saved = replica.version
         self._attend(instance=replica.instance, model_generation=replica.life, saved=True)

@@ -12,7 +12,7 @@ import hashlib
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, List, NamedTuple, Optional
+from typing import Any, Callable, Deque, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -283,6 +283,12 @@ class DataShardService:
         with self._lock:
             for _ in range(batches):
                 self._count(self._uncounted.popleft())
+
+    def positions(self) -> List[Tuple[int, int]]:
+        """The tasks in hand that have trained records, and how many."""
+        with self._lock:
+            works = [one.work for one in self._pending if one.work.visited]
+            return [(int(work.task.task_id), int(work.visited)) for work in works]
 
     def _take_given(self, batch_size: Optional[int]) -> List[_Part]:
         """The first records that were given out, as many as a minibatch of this size has."""

@@ -6,11 +6,12 @@ As in `allreduce`, a round begins with a header of each worker, and all do the s
 headers: the first worker, or one with the newest model, hands it on, or gradients are added up and
 each worker makes the same update. A minibatch is reported once a later header has shown that all
 have its update. A worker without a minibatch takes part with none while it waits for records.
+The first worker makes checkpoints between two updates: then all have the same model, and each says how
+many records of its tasks are in it.
 """
 
 from __future__ import annotations
 
-import random
 import struct
 import threading
 import time
@@ -18,8 +19,8 @@ from typing import Any, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from .connection import CallError, Interrupted
 from .loop import Loop, LoopError
+from .loop_saving import LoopLeader, Snapshot
 from .meeting import Meeting
 from .protocol import messages as pb
 from .ring import Broken, Ring
@@ -27,7 +28,10 @@ from .shards import DataShardService
 from .sharing import log
 
 _HEADER = struct.Struct(">IQQQQ")
-_HAS_MODEL, _LEAVES, _DONE = 1, 2, 4
+_HAS_MODEL, _LEAVES, _DONE, _SAVES = 1, 2, 4, 8
+# How many tasks of a worker may have records in a checkpoint. It holds a few at a time.
+_PARTS_MAX = 32
+_PARTS = struct.Struct(f">Q{2 * _PARTS_MAX}Q")
 # Between two rounds in which no worker has a minibatch.
 _IDLE_S = 0.05
 _LOOK_S = 0.2
@@ -78,6 +82,7 @@ class Sums:
     def __init__(self, loop: Loop, service: DataShardService) -> None:
         self._loop, self._service = loop, service
         self._meeting = Meeting(loop)  # type: ignore[arg-type]
+        self._leader = LoopLeader(loop)
         self._lock = threading.RLock()
         self.model: Optional[Model] = None
         self._has_model = False
@@ -92,7 +97,7 @@ class Sums:
         self._in_flight: Optional[Tuple[int, int]] = None
         # A minibatch of the script is trained now; whether it is noted.
         self._is_training = self._is_noted = False
-        self._is_ended = self._has_left = False
+        self._is_ended = self._has_left = self._is_safe = False
         self._has_joined = threading.Event()
         loop.at_end(self._leave)
         service.before_first = self._await_model
@@ -114,7 +119,7 @@ class Sums:
 
     def join(self, model: Model) -> None:
         """This worker has the model that it begins with, and takes part in rounds."""
-        self.model = model
+        self.model = self._leader.model = model
         self._meeting.begin()
         self._has_joined.set()
 
@@ -171,6 +176,7 @@ class Sums:
 
     def _round(self, vector: Optional[np.ndarray], count: int, flags: int = 0) -> bool:
         """Runs one round. Returns True once the minibatches are in the model."""
+        self._is_safe = False
         try:
             ring = self._meeting.ring()
             if ring is None:
@@ -192,6 +198,8 @@ class Sums:
         floats = self.model.floats if self.model is not None else 0
         if not self._has_model:
             return Header(flags, 0, 0, floats, 0)
+        if self._meeting.rank == 0 and self._leader.is_due(self._snapshot([])):
+            flags |= _SAVES
         return Header(flags | _HAS_MODEL, self._life, self.version, floats, count)
 
     def _follow(
@@ -217,8 +225,11 @@ class Sums:
         # No worker has made the update that this one has not.
         self._in_flight = None
         self._confirm()
+        all_leave = all(one.flags & _LEAVES for one in headers)
+        if self._leader.keeps and (all_leave or headers[0].flags & _SAVES):
+            self._save(ring, all_leave)
         if any(one.flags & _LEAVES for one in headers):
-            if not all(one.flags & _LEAVES for one in headers):
+            if not all_leave:
                 self._meeting.await_next(ring)
             return False
         self._is_ended = all(one.flags & _DONE for one in headers)
@@ -230,11 +241,41 @@ class Sums:
 
     def _start_life(self) -> None:
         """No worker has the model: it begins, and the master gives all records out again that were
-        in one that is lost."""
-        self._instance = random.SystemRandom().getrandbits(63)
-        request = pb.AttendRequest(index=0, instance=self._instance)
-        orders = self._loop.master.call("Attend", request, interrupted=self._loop.is_leaving)
-        self._life, self._has_model = int(orders.model_generation), True
+        in one that is lost, and are not in the checkpoint that the model is of now."""
+        found = self._leader.begin()
+        self._life, self._instance, self._has_model = found.life, found.instance, True
+        self.version, self.batches = found.version, found.batches
+
+    def _snapshot(self, arrays: List[np.ndarray], description: bytes = b"") -> Snapshot:
+        made = Snapshot(self.version, self.batches, description, arrays)
+        made.life, made.instance = self._life, self._instance
+        return made
+
+    def _save(self, ring: Ring, all_leave: bool) -> None:
+        """Saves the model, with the records that are in it by the reports of all workers."""
+        own = self._service.positions()
+        numbers = [number for part in own[:_PARTS_MAX] for number in part]
+        numbers += [0] * (2 * _PARTS_MAX - len(numbers))
+        blocks = ring.gather(_PARTS.pack(len(own), *numbers))
+        if ring.rank != 0:
+            return
+        positions = []
+        for count, *parts in map(_PARTS.unpack, blocks):
+            if count > _PARTS_MAX:
+                log(f"no checkpoint of version {self.version}: a worker holds {count} tasks")
+                return
+            of_one = zip(parts[0 : 2 * count : 2], parts[1 : 2 * count : 2])
+            positions += [pb.Position(task_id=t, finished_records=n) for t, n in of_one]
+        snapshot = self._whole_snapshot()
+        if all_leave:
+            self._leader.save_at_end(snapshot, positions)
+        else:
+            self._leader.save(snapshot, positions)
+
+    def _whole_snapshot(self) -> Snapshot:
+        assert self.model is not None, "only workers with a model have rounds"
+        description, arrays = self.model.pack()
+        return self._snapshot(arrays, description)
 
     def _hand_on(self, ring: Ring, source: int, vector: Optional[np.ndarray]) -> bool:
         """Gives the model of one worker to all."""
@@ -283,6 +324,7 @@ class Sums:
 
     def _confirm(self) -> None:
         """All workers have what this one has trained."""
+        self._is_safe = True
         count, self._unsafe = self._unsafe, 0
         if count:
             self._service.confirm(count)
@@ -320,7 +362,8 @@ class Sums:
         another does."""
         ring = self._meeting.present
         if self._meeting.rank == 0:
-            self._attend_end()
+            keeps = self._leader.keeps
+            self._leader.finish(self._whole_snapshot() if keeps else self._snapshot([]))
         try:
             if ring is None or self._meeting.ring() is not ring:
                 return False
@@ -330,26 +373,19 @@ class Sums:
             return False
         return True
 
-    def _attend_end(self) -> None:
-        request = pb.AttendRequest(
-            index=0,
-            instance=self._instance,
-            model_generation=self._life,
-            model_version=self.version,
-            done=True,
-        )
-        try:
-            self._loop.master.call("Attend", request, interrupted=self._loop.is_leaving)
-        except (CallError, Interrupted) as error:
-            log(f"the master ends without this worker: {error}")
-
     def _leave(self) -> None:
-        """Before this worker leaves: what it has trained is in the models of others."""
+        """Before this worker leaves: its training is in the models of others, or if all leave in a
+        checkpoint."""
         is_over = self._loop.has_until()
         with self._lock:
             self._has_left = True
-            while (self._unsafe or self._in_flight) and self._meeting.is_in_world and not is_over():
-                if self._meeting.is_ended or self._loop.members.failure is not None:
+            waits = self._leader.keeps and self._has_model and not self._is_ended
+            while waits or self._unsafe or self._in_flight:
+                if not self._meeting.is_in_world or is_over() or self._meeting.is_ended:
+                    break
+                if self._loop.members.failure is not None:
                     break
                 self._round(None, 0, _LEAVES)
+                waits = waits and not self._is_safe
+            self._leader.stop()
             self._meeting.stop()
