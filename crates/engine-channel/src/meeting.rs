@@ -4,18 +4,28 @@
 //! world.
 //!
 //! Membership follows from runs that begin and end, and from agents that go on saying something, so
-//! the loss of any pod, the first included, is the next world of the others.
+//! the loss of any pod, the first included, is the next world of the others. That world waits for a
+//! replacement that is seconds away, so that a loss is one restart of the others, not two.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use elastic::{Rendezvous, WorkerId, WorldLimits};
 use engine::RunKey;
 use units::Instant;
+use uuid::Uuid;
 
 use crate::protocol::{Meet, Seat, World};
 
 /// How long joins are gathered while a world is there.
 const GATHER_MS: u64 = 1000;
+/// How long the next world waits for a run that has begun and loads its program. Importing PyTorch
+/// takes several seconds.
+const LOADS_MS: u64 = 20_000;
+/// How long the next world waits for the restart of a pod that failed. The first delay of a restart
+/// is one second; the others go on during longer ones.
+const RESTARTS_MS: u64 = 2000;
+/// How long the next world waits in all while pods begin one after another.
+const AWAITS_MS: u64 = 30_000;
 /// How long runs of an earlier server are waited for. A run says something every second.
 const RESUME_MS: u64 = 30_000;
 /// Silence after which an agent counts as gone, although its run goes on: the program that started
@@ -38,6 +48,12 @@ pub(crate) struct Meeting {
     group: Option<Group>,
     /// Moment of the last request of each run.
     heard: BTreeMap<RunKey, Instant>,
+    /// Pods whose runs are about to arrive, with the time until which the next world waits for them.
+    coming: BTreeMap<Uuid, Instant>,
+    /// Start of the current wait for such pods.
+    awaits_since: Option<Instant>,
+    /// Runs that the server stops: they are not replaced.
+    stopped: BTreeSet<RunKey>,
     /// Start of the current series of requests without a long pause, and its last request.
     steady_since: Instant,
     last: Instant,
@@ -73,15 +89,28 @@ impl Meeting {
     /// A run begins, or is one of an earlier server.
     pub(crate) fn open(&mut self, key: RunKey, begins: bool, now: Instant) {
         self.open.insert(key);
-        if !begins {
+        if begins {
+            self.coming.insert(key.pod, now.plus_ms(LOADS_MS));
+        } else {
             self.silent.insert(key);
             self.silent_until = now.plus_ms(RESUME_MS);
         }
     }
 
+    /// The server stops a run.
+    pub(crate) fn stop(&mut self, key: RunKey) {
+        self.stopped.insert(key);
+    }
+
     /// A run has ended. Returns whether nothing has to be known any more.
-    pub(crate) fn close(&mut self, key: RunKey) -> bool {
-        self.open.remove(&key);
+    pub(crate) fn close(&mut self, key: RunKey, now: Instant) -> bool {
+        let is_stopped = self.stopped.remove(&key);
+        if self.open.remove(&key) {
+            self.coming.remove(&key.pod);
+            if !is_stopped {
+                self.coming.insert(key.pod, now.plus_ms(RESTARTS_MS));
+            }
+        }
         self.silent.remove(&key);
         self.leave(key);
         self.open.is_empty() && self.done.is_empty()
@@ -102,10 +131,22 @@ impl Meeting {
         }
         self.last = now;
         self.heard.insert(key, now);
+        self.coming.remove(&key.pod);
         let is_gone = |heard: &Instant| now.since_ms((*heard).max(self.steady_since)) > SILENT_MS;
         let gone: Vec<_> =
             self.heard.iter().filter(|(_, heard)| is_gone(heard)).map(|(key, _)| *key).collect();
         gone.into_iter().for_each(|key| self.leave(key));
+    }
+
+    /// True if the next world waits for runs that are about to arrive.
+    fn awaits(&mut self, now: Instant) -> bool {
+        self.coming.retain(|_, until| now < *until);
+        if self.coming.is_empty() {
+            self.awaits_since = None;
+            return false;
+        }
+        let since = *self.awaits_since.get_or_insert(now);
+        now.since_ms(since) < AWAITS_MS
     }
 
     /// Answers a request of a run.
@@ -132,7 +173,8 @@ impl Meeting {
             self.done.insert(key);
         }
         if !self.done.is_empty() {
-            return Ok(World { over: true, ..World::default() });
+            let used = self.done.contains(&key);
+            return Ok(World { over: true, used, ..World::default() });
         }
         self.silent.remove(&key);
         self.hear(key, now);
@@ -143,6 +185,7 @@ impl Meeting {
         if let Some(seat) = request.of {
             self.seats.insert(key, seat);
         }
+        let awaits = self.awaits(now);
         let group = match &mut self.group {
             Some(group) => group,
             None if !self.silent.is_empty() && now < self.silent_until => {
@@ -150,7 +193,7 @@ impl Meeting {
             }
             none => none.insert(Group::new(request, &self.seats)?),
         };
-        Ok(group.meet(key, request, now))
+        Ok(group.meet(key, request, awaits, now))
     }
 }
 
@@ -190,7 +233,8 @@ impl Group {
         self.complete.take_if(is_void);
     }
 
-    fn meet(&mut self, key: RunKey, request: &Meet, now: Instant) -> World {
+    /// `awaits`: the world does not change yet.
+    fn meet(&mut self, key: RunKey, request: &Meet, awaits: bool, now: Instant) -> World {
         let before = request.of.map_or(0, |seat| seat.generation);
         if request.arrives {
             // It may have begun before the world changed again: all others of that world are on
@@ -203,6 +247,11 @@ impl Group {
                 self.rendezvous.renew(id);
             }
             self.rendezvous.join(id, now);
+        }
+        if awaits {
+            let world = self.rendezvous.world();
+            let (generation, size) = (world.generation, size(&world.members));
+            return World { generation, size, changed: generation != before, ..World::default() };
         }
         self.rendezvous.turn(now);
         if request.arrives {
@@ -255,7 +304,7 @@ impl Group {
             size: size(&complete.members),
             changed: true,
             store: Some(complete.store.clone()),
-            over: false,
+            ..World::default()
         })
     }
 

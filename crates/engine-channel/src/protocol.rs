@@ -99,6 +99,9 @@ pub(crate) struct World {
     pub(crate) store: Option<String>,
     /// The script has ended well somewhere.
     pub(crate) over: bool,
+    /// True if it has ended well in this run, whose next `torchrun` cannot use the server.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) used: bool,
 }
 
 /// A checkpoint.

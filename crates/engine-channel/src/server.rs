@@ -126,6 +126,8 @@ struct Run {
     /// Workload of the run's gang; `None` without a gang.
     gang: Option<Uuid>,
     meetings: Arc<Meetings>,
+    /// Last report of whether it has met the others.
+    meets: Mutex<Option<bool>>,
 }
 
 impl Channels {
@@ -164,6 +166,7 @@ impl Channels {
             observations: Arc::clone(&self.observations),
             gang,
             meetings: Arc::clone(&self.meetings),
+            meets: Mutex::default(),
         });
         if let Some(gang) = gang {
             let now = self.meetings.now();
@@ -174,13 +177,22 @@ impl Channels {
         Ok(())
     }
 
+    /// The server is about to stop a run: the others do not wait for its restart.
+    pub fn stops(&self, key: RunKey) {
+        let gang = lock(&self.open).get(&key).and_then(|channel| channel.run.gang);
+        let mut all = lock(&self.meetings.all);
+        if let Some(meeting) = gang.and_then(|gang| all.get_mut(&gang)) {
+            meeting.stop(key);
+        }
+    }
+
     /// Closes the channel of a run that has ended.
     pub fn close(&self, key: RunKey) {
         // Dropped outside the lock.
         let closed = lock(&self.open).remove(&key);
         if let Some(gang) = closed.and_then(|channel| channel.run.gang) {
-            let mut all = lock(&self.meetings.all);
-            if all.get_mut(&gang).is_some_and(|meeting| meeting.close(key)) {
+            let (mut all, now) = (lock(&self.meetings.all), self.meetings.now());
+            if all.get_mut(&gang).is_some_and(|meeting| meeting.close(key, now)) {
                 all.remove(&gang);
             }
         }
@@ -243,7 +255,19 @@ impl Run {
         let gang = self.gang.ok_or_else(alone)?;
         let mut all = lock(&self.meetings.all);
         let meeting = all.get_mut(&gang).ok_or_else(alone)?;
-        meeting.meet(self.key, request, self.meetings.now())
+        let world = meeting.meet(self.key, request, self.meetings.now())?;
+        drop(all);
+        self.note_meeting(request, &world);
+        Ok(world)
+    }
+
+    /// Reports to the scheduler whether the others can go on without any one pod.
+    fn note_meeting(&self, request: &Meet, world: &World) {
+        let ends = request.done || request.leaves || world.over;
+        let meets = request.of.is_some() || world.store.is_some();
+        if (ends || meets) && lock(&self.meets).replace(!ends) != Some(!ends) {
+            self.observations.report(Observation::new(self.key, RunEvent::Meets(!ends)));
+        }
     }
 
     /// Returns for how long a checkpoint is waited for, if the run asks.

@@ -95,6 +95,11 @@ impl RunChannels {
         self.channels.await_checkpoint(key, most).await;
     }
 
+    /// See [`Channels::stops`].
+    pub(crate) fn stops(&self, key: RunKey) {
+        self.channels.stops(key);
+    }
+
     /// The run has ended.
     pub(crate) fn close(&self, key: RunKey) {
         self.channels.close(key);

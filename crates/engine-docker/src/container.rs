@@ -381,6 +381,7 @@ pub(crate) mod tests {
             members: vec![member(MASTER, 0), member(WORKER, 0)],
             rank: 1,
             members_min: 2,
+            may_meet_at_server: false,
             slots_per_worker: 1,
         };
         let mut worker = RunSpec { pod_name: "train-worker-0".into(), gang: Some(gang), ..spec() };

@@ -76,6 +76,7 @@ impl Engine for DockerEngine {
         // on this.
         self.shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
         let _turn = self.shared.runs.turns.take(key).await;
+        self.shared.channels.stops(key);
         stop(&self.shared, key, grace_ms).await
     }
 

@@ -22,6 +22,7 @@ async fn a_gang_without_a_network_says_what_to_do_and_starts_when_there_is_one()
             members: vec![],
             rank: 0,
             members_min: 0,
+            may_meet_at_server: false,
             slots_per_worker: 1,
         }),
         ..bench.script(script)

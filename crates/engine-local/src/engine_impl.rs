@@ -87,6 +87,7 @@ impl Engine for LocalEngine {
     }
 
     async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), Error> {
+        self.shared.channels.stops(key);
         self.in_turn(key, move |shared| {
             stop(shared, key, grace_ms)
                 .map_err(|source| Error::io(format!("stop run {key}"), source))

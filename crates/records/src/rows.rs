@@ -250,6 +250,9 @@ pub struct PodBody {
     /// Port among the pods of its group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
+    /// True if its run has met the others of its workload at the server.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub meets: bool,
     /// Its identity since it was relaunched as another pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relaunch: Option<Relaunch>,

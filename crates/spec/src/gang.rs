@@ -27,6 +27,11 @@ const TORCHRUN: &str = "PET_";
 const TORCHRUN_RANK: &str = "PET_NODE_RANK";
 /// Variable of the rendezvous backend, and its value for a rendezvous at the server.
 pub const TORCHRUN_MEETING: (&str, &str) = ("PET_RDZV_BACKEND", "elastane");
+/// Variable of a rendezvous backend that the image may have. Its value replaces the default, PyTorch's
+/// own: the server cannot know the packages of an image.
+const TORCHRUN_PREFERRED: &str = "ELASTANE_RDZV_BACKEND";
+/// Variables by which a user chooses a rendezvous.
+const TORCHRUN_CHOICE: [&str; 3] = [TORCHRUN_MEETING.0, "PET_RDZV_ENDPOINT", "PET_RDZV_ID"];
 /// Maximum restarts of processes by `torchrun` where workers come and go. It counts the loss of a
 /// worker like an error of the script, so the number allows for many preemptions.
 const ELASTIC_RESTARTS: &str = "100";
@@ -48,6 +53,8 @@ pub struct Gang {
     pub members_min: u32,
     /// MPI ranks in each worker.
     pub slots_per_worker: u32,
+    /// True if its pods may rendezvous at the server where their image can.
+    pub may_meet_at_server: bool,
 }
 
 /// A pod of a gang.
@@ -74,6 +81,16 @@ impl WorkloadSpec {
         self.distributed.is_some_and(|together| together.framework == Framework::PyTorch)
             && is_spare
             && self.sets().all(meets)
+    }
+
+    /// True if its pods may rendezvous at the server where their image can: the user has chosen no
+    /// rendezvous, and all pods have one image, so that all decide alike.
+    #[must_use]
+    pub fn may_meet_at_server(&self) -> bool {
+        let is_free =
+            |set: &PodSet| TORCHRUN_CHOICE.iter().all(|name| !set.pod.env.contains_key(*name));
+        let is_alike = |set: &PodSet| set.pod.image == self.pods.pod.image;
+        self.sets().all(|set| is_free(set) && is_alike(set))
     }
 }
 
@@ -194,6 +211,9 @@ impl Gang {
                 ("PET_RDZV_CONF", settings),
                 ("PET_MAX_RESTARTS", ELASTIC_RESTARTS.to_owned()),
             ]);
+            if self.may_meet_at_server {
+                options.push((TORCHRUN_PREFERRED, TORCHRUN_MEETING.1.to_owned()));
+            }
         }
         options
     }
@@ -286,7 +306,15 @@ mod tests {
         let members =
             vec![member(MASTER, 0, 7000), member(WORKER, 0, 7001), member(WORKER, 1, 7002)];
         let workload = Uuid::from_u128(5);
-        let gang = Gang { workload, framework, members, rank, members_min, slots_per_worker: 2 };
+        let gang = Gang {
+            workload,
+            framework,
+            members,
+            rank,
+            members_min,
+            slots_per_worker: 2,
+            may_meet_at_server: true,
+        };
         let here = |_: &Member| "127.0.0.1".to_owned();
         let mut told: Vec<_> = gang
             .environment(&here, 1)
@@ -357,7 +385,7 @@ mod tests {
             "PET_NNODES=2:3 ",
             "PET_RDZV_BACKEND=c10d PET_RDZV_ENDPOINT=127.0.0.1:7000 ",
             "PET_RDZV_ID=00000000-0000-0000-0000-000000000005 ",
-            "PET_MAX_RESTARTS=100",
+            "PET_MAX_RESTARTS=100 ELASTANE_RDZV_BACKEND=elastane",
             "PET_RDZV_CONF=is_host=1,",
         ] {
             assert!(elastic.contains(part), "{part} lacks in {elastic}");
@@ -374,6 +402,7 @@ mod tests {
             rank: 0,
             members_min: 1,
             slots_per_worker: 1,
+            may_meet_at_server: false,
         };
         let (here, text) = (|_: &Member| "here".to_owned(), "$(LWS_LEADER_ADDRESS):1 $(OTHER)");
         let (mut env, mut words) = ([("AT".to_owned(), text.to_owned())].into(), [text.to_owned()]);
@@ -396,6 +425,7 @@ mod tests {
             rank: 0,
             members_min: 1,
             slots_per_worker: 1,
+            may_meet_at_server: false,
         };
         let set = [("PET_NPROC_PER_NODE", "4"), ("RANK", "7"), ("PET_NODE_RANK", "7")];
         let mut env = set.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
@@ -415,6 +445,7 @@ mod tests {
             rank: 0,
             members_min: 1,
             slots_per_worker: 1,
+            may_meet_at_server: false,
         };
         let told = gang.environment(&|_: &Member| "here".to_owned(), 0);
         assert!(told.contains(&("PS_ID", "1".to_owned())), "{told:?}");

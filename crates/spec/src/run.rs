@@ -275,6 +275,9 @@ pub enum RunEvent {
     GpuUnlimited(String),
     /// The run has reported about its checkpoints.
     Checkpoint(CheckpointNews),
+    /// True: the run has met the others of its workload at the server. False: it no longer needs
+    /// that.
+    Meets(bool),
 }
 
 /// Report of a run about its checkpoints.

@@ -1,14 +1,11 @@
-"""The rendezvous of `torchrun` at the server, with a server of this file whose answers are
-scripted."""
+"""The rendezvous of `torchrun` at the server, with a server whose answers are scripted."""
 
-import json
 import socket
 import threading
 import time
-from importlib import metadata
-from pathlib import Path
 
 import pytest
+from meeting_server import Server, opens, world
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -16,32 +13,6 @@ from torch.distributed.elastic.rendezvous import api
 
 from elastane import rendezvous, torchrun
 from elastane.channel import VARIABLE
-
-
-class Server:
-    """Answers what pods ask on a socket by a function; none: it does not answer."""
-
-    def __init__(self, path, answers):
-        self.asked, self.answers = [], answers
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(str(path))
-        self._socket.listen()
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self):
-        while True:
-            connection, _ = self._socket.accept()
-            with connection:
-                asked = json.loads(connection.makefile().readline())["meet"]
-                self.asked.append(asked)
-                answer = self.answers(asked)
-                if answer is not None:
-                    connection.sendall(json.dumps(answer).encode() + b"\n")
-
-
-def world(generation, rank=0, size=1, **more):
-    here = {"generation": generation, "rank": rank, "size": size, "changed": False, "over": False}
-    return {"ok": True, "world": {**here, **more}}
 
 
 @pytest.fixture
@@ -76,17 +47,6 @@ def wait_until(holds):
 def parts(found):
     """Store, rank and size, as PyTorch before and after 2.4 has them."""
     return found if isinstance(found, tuple) else (found.store, found.rank, found.world_size)
-
-
-def opens(asked):
-    """The answers to one that is alone: it opens its store, then all have arrived."""
-    generation = asked.get("of", {"generation": 0})["generation"] + 1
-    if not asked.get("arrives"):
-        return world(generation - 1)
-    store = asked.get("store")
-    if store is None or store["generation"] != generation:
-        return world(generation)
-    return world(generation, store=store["address"])
 
 
 def test_the_first_opens_a_store_that_the_others_find(pod):
@@ -211,11 +171,3 @@ def test_what_goes_wrong_is_named(pod, monkeypatch):
     parameters = api.RendezvousParameters(torchrun.NAME, "", "training", 1, 1)
     with pytest.raises(ValueError, match=f"{VARIABLE} is not set.*use c10d elsewhere"):
         torchrun.create(parameters)
-
-
-def test_pytorch_finds_the_rendezvous_by_the_wheel():
-    text = (Path(__file__).parent.parent / "pyproject.toml").read_text()
-    group = '[project.entry-points."torchrun.handlers"]'
-    name, value = text.split(group)[1].strip().splitlines()[0].split(" = ")
-    entry = metadata.EntryPoint(name, value.strip('"'), "torchrun.handlers")
-    assert (name, entry.load()()) == (torchrun.NAME, torchrun.create)

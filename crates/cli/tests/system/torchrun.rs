@@ -1,6 +1,6 @@
 //! Scripts of `torchrun` on pods that the server starts. Owns: the options in their environment,
-//! and that they continue with fewer workers and with more again, as the rendezvous is at the
-//! server, outside all of them. Does not know about: how `torchrun` works.
+//! and that they continue with fewer workers and with more again, with the rendezvous in the first pod
+//! or at the server, outside all of them. Does not know about: how `torchrun` works.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -116,7 +116,8 @@ fn agents(sandbox: &Sandbox) -> BTreeMap<String, u32> {
 #[test]
 fn a_script_whose_pods_meet_at_the_server_outlives_its_first_pod_and_the_server() {
     let Some(mut sandbox) = prepared() else { return };
-    let flags = "--workers 2 --min-replicas 1 --max-replicas 2 -e PET_RDZV_BACKEND=elastane";
+    // The server is the default of this program, as of `torchrun` where it finds the wheel.
+    let flags = "--workers 2 --min-replicas 1 --max-replicas 2";
     submit_by(&sandbox, "points", flags, "/usr/bin/python3 -m elastane.torchrun");
     let other = ("points", "worker-0");
     says(&sandbox, other, " of 3: epoch 0", 1);
@@ -124,7 +125,7 @@ fn a_script_whose_pods_meet_at_the_server_outlives_its_first_pod_and_the_server(
         |sandbox: &Sandbox| log(sandbox, "points", "worker-0").matches(" of 3: epoch 0").count();
     let (before, worlds) = (agents(&sandbox), begun(&sandbox));
     kill(before["0"]);
-    // Meanwhile the world has two workers, unless the third returns before the rendezvous.
+    // The others wait for the restart of the pod, unless it takes too long.
     says(&sandbox, other, " of 3: epoch 0", worlds + 1);
     let after = agents(&sandbox);
     assert_ne!(before["0"], after["0"], "it has come again");

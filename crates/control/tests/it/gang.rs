@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use engine::{Exit, RunKey, RunSpec, RunState};
+use engine::{Exit, RunEvent, RunKey, RunSpec, RunState};
 use spec::{CleanPods, PodSet, Restart, WorkloadSpec};
 use units::Instant;
 use view::{Phase, PodState, View};
@@ -260,6 +260,35 @@ async fn one_whose_pods_meet_at_the_server_goes_on_without_the_first() {
     w.becomes("d Initializing 3/3").await;
     w.clock.advance_ms(1000);
     runs(&w, "d", &[3, 1, 1]).await;
+}
+
+#[tokio::test]
+async fn one_whose_pods_have_met_at_the_server_goes_on_without_the_first_as_long_as_they_compute() {
+    let mut w = World::new(nodes(1, 3), &[3]).await;
+    let mut spec = distributed("d", 2);
+    spec.more[0].pods_min = 1;
+    w.submit(1, spec).await;
+    let first = runs(&w, "d", &[1, 1, 1]).await;
+    for run in &first {
+        w.engine.tell(run.key, RunEvent::Meets(true));
+    }
+    w.engine.end(first[0].key, Exit::Code(1));
+    w.becomes("d Initializing 3/3").await;
+    w.clock.advance_ms(1000);
+    let second = runs(&w, "d", &[2, 1, 1]).await;
+    w.restart().await;
+    w.engine.end(second[0].key, Exit::Lost);
+    w.becomes("d Initializing 3/3").await;
+    w.clock.advance_ms(1000);
+    let third = runs(&w, "d", &[3, 1, 1]).await;
+    // Their next program does not meet at the server.
+    for run in &third {
+        w.engine.tell(run.key, RunEvent::Meets(false));
+    }
+    w.engine.end(third[0].key, Exit::Code(1));
+    w.becomes("d Initializing 3/3").await;
+    w.clock.advance_ms(10_000);
+    runs(&w, "d", &[4, 2, 2]).await;
 }
 
 #[tokio::test]

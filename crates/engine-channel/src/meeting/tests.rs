@@ -15,8 +15,10 @@ struct Agents {
     limits: (u32, u32),
 }
 
-fn key(pod: u128) -> RunKey {
-    RunKey { pod: Uuid::from_u128(pod), generation: 1 }
+/// The run of a pod; 101 is the second run of pod 1.
+fn key(run: u128) -> RunKey {
+    let generation = u32::try_from(run / 100).expect("few runs") + 1;
+    RunKey { pod: Uuid::from_u128(run % 100), generation }
 }
 
 impl Agents {
@@ -33,9 +35,15 @@ impl Agents {
         self.seats.insert(pod, None);
     }
 
+    /// It is stopped for another workload.
     fn is_lost(&mut self, pod: u128) {
+        self.meeting.stop(key(pod));
+        self.fails(pod);
+    }
+
+    fn fails(&mut self, pod: u128) {
         self.seats.remove(&pod);
-        self.meeting.close(key(pod));
+        self.meeting.close(key(pod), Instant(self.now));
     }
 
     fn request(&self, pod: u128) -> Meet {
@@ -229,7 +237,7 @@ fn the_end_of_a_script_that_has_ended_well_somewhere_changes_no_world() {
     let other = all.looks(2);
     assert!(other.over && !other.changed);
     // One that was lost before that begins again after all have ended.
-    assert!(!all.meeting.close(key(2)), "it is known still");
+    assert!(!all.meeting.close(key(2), Instant(0)), "it is known still");
     all.begins(3);
     assert!(all.arrives(3).over);
 }
@@ -240,6 +248,7 @@ fn a_pod_whose_training_has_ended_well_begins_no_other() {
     all.meet();
     let done = Meet { done: true, ..all.request(1) };
     assert!(all.ask(1, &done).over);
+    assert!(all.looks(1).used, "its next agent meets elsewhere");
     let again = Meet { arrives: true, of: None, ..all.request(1) };
     let why = all.meeting.meet(key(1), &again, Instant(0)).expect_err("it would do nothing");
     assert!(why.contains("use --rdzv_backend c10d"), "{why}");
@@ -288,4 +297,44 @@ fn what_cannot_be_is_refused() {
     assert!(why.contains("between min 3 and max 2"), "{why}");
     let why = all.meeting.meet(key(7), &request, Instant(0)).expect_err("not there");
     assert!(why.contains("has ended"), "{why}");
+}
+
+#[test]
+fn a_replacement_that_is_seconds_away_joins_before_a_smaller_world() {
+    let mut all = Agents::new(&[1, 2, 3]);
+    let (first, ..) = all.meet();
+    all.fails(1);
+    all.now += 1000;
+    assert!(!all.looks(2).changed && all.arrives(3).rank.is_none(), "it restarts soon");
+    all.begins(101);
+    all.now += 10_000;
+    assert!(!all.looks(2).changed && all.arrives(3).rank.is_none(), "it loads its program");
+    let (second, ranks, _) = all.meet();
+    assert_eq!((second, &ranks[..]), (first + 1, &[2, 3, 101][..]));
+}
+
+#[test]
+fn a_replacement_that_does_not_come_is_waited_for_no_longer_than_that() {
+    let mut all = Agents::new(&[1, 2, 3]);
+    all.meet();
+    all.fails(1);
+    all.now += RESTARTS_MS;
+    assert!(all.looks(2).changed);
+    let (small, ranks, _) = all.meet();
+    assert_eq!(ranks, [2, 3]);
+    // One that begins and does not arrive delays the loss of another for a while.
+    all.meeting.open(key(101), true, Instant(all.now));
+    all.is_lost(2);
+    assert!(!all.looks(3).changed);
+    all.now += LOADS_MS;
+    assert!(all.looks(3).changed);
+    assert_eq!(all.meet().1, [3]);
+    // Pods that begin one after another delay it no longer than a limit in all.
+    for pod in 10..20 {
+        all.meeting.open(key(pod), true, Instant(all.now));
+        all.arrives(3);
+        all.now += LOADS_MS / 2;
+    }
+    let (last, ranks, _) = all.meet();
+    assert!(last > small && ranks == [3]);
 }

@@ -274,7 +274,16 @@ async fn a_copy_that_is_being_unpacked_holds_no_stop_up() {
 fn gang(framework: Framework, members: Vec<Member>, rank: usize) -> Gang {
     let members_min = u32::try_from(members.len()).expect("few");
     let workload = uuid::Uuid::from_u128(9);
-    Gang { workload, framework, members, rank, members_min, slots_per_worker: 1 }
+    let may_meet_at_server = false;
+    Gang {
+        workload,
+        framework,
+        members,
+        rank,
+        members_min,
+        slots_per_worker: 1,
+        may_meet_at_server,
+    }
 }
 
 #[tokio::test]

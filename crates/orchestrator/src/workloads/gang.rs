@@ -27,10 +27,18 @@ impl Workload {
     /// one restarts in place or the others can do without it.
     pub(super) fn is_lost_without(&self, number: usize) -> bool {
         let (set, _) = self.spec.set_of(number);
-        let spare =
-            set.pods_min < set.pods || self.is_elastic_training() || self.spec.meets_at_server();
+        let spare = set.pods_min < set.pods
+            || self.is_elastic_training()
+            || self.spec.meets_at_server()
+            || self.meets_without(number);
         let alone = set.pod.restart != Restart::Never && !self.recreates(number);
         self.spec.distributed.is_some() && !alone && !spare
+    }
+
+    /// True if other pods than this one compute in a world that they have met for at the server.
+    fn meets_without(&self, number: usize) -> bool {
+        let others = self.pods.iter().filter(|pod| pod.number() != number);
+        others.into_iter().any(|pod| pod.meets && pod.life().is_running())
     }
 
     /// True if the group of a pod is recreated as a whole when the pod has to be.
@@ -260,6 +268,7 @@ impl State {
             members: members.into_iter().map(member).collect(),
             members_min: sets.map(|set| set.pods_min).sum(),
             slots_per_worker: together.slots_per_worker,
+            may_meet_at_server: workload.spec.may_meet_at_server(),
         })
     }
 

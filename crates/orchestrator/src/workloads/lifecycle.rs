@@ -146,6 +146,7 @@ impl State {
         let Some(pod) = self.workloads.pod_mut(id, number) else { return };
         pod.generation += 1;
         pod.placed_at = Some(now);
+        pod.meets = false;
         let run = pod.run();
         self.note_size(id, number);
         self.note_begun(id);

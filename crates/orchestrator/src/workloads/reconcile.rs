@@ -78,6 +78,12 @@ impl State {
                 self.emit(id, event.warning().pod(number));
             }
             RunEvent::Checkpoint(news) => self.checkpoint_news(id, number, news),
+            RunEvent::Meets(meets) => {
+                if let Some(pod) = self.workloads.pod_mut(id, number) {
+                    pod.meets = *meets;
+                    self.touch(id);
+                }
+            }
         }
     }
 

@@ -69,6 +69,8 @@ pub(crate) struct Pod {
     /// Time of the last checkpoint that its run reported. Not stored: for a single pod the model
     /// has it, and several report again.
     pub(crate) saved_at: Option<Instant>,
+    /// True if its run has met the others of its workload at the server.
+    pub(crate) meets: bool,
     /// True if it has left its set, or does so as soon as its run has stopped.
     pub(crate) left: bool,
     /// Its own port, if the pods of its workload work together or serve.
@@ -330,6 +332,7 @@ pub(super) fn pod_row(
             waits_for_others: pod.life.is_assembling(),
             left: pod.left,
             port: pod.port,
+            meets: pod.meets,
             relaunch: pod.relaunch,
             ended: pod.life.ended().map(|ended| ended_word(ended).to_owned()),
             last_exit: pod.last_exit.clone(),
@@ -356,6 +359,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         resized_from: body.resized_from,
         left: body.left,
         port: body.port,
+        meets: body.meets,
         relaunch: body.relaunch,
         last_exit: body.last_exit.clone(),
         last_exit_kind: body.last_exit_kind,

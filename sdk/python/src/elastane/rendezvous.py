@@ -36,6 +36,16 @@ _LAST_CALL_S = 30
 _JOIN_S = 600
 
 
+def is_used(parameters):
+    """True if another `torchrun` of this run has met at the server and has ended well."""
+    try:
+        answer = ServerRendezvous(parameters)._say({})
+        return answer is not None and bool(answer.get("used"))
+    except (ValueError, api.RendezvousError):
+        # A server that is away or refuses is an error of the rendezvous itself, which names it.
+        return False
+
+
 class ServerRendezvous(api.RendezvousHandler):
     """Meets the other pods of the workload at the server."""
 
@@ -142,6 +152,8 @@ class ServerRendezvous(api.RendezvousHandler):
             if self._seat is None:
                 # A pod that comes too late has nothing to do, and has not failed.
                 log.warning("the script has ended well in another pod: this one ends")
+                # Another `torchrun` of this pod meets elsewhere, as it does in the other pods.
+                self._say({"done": True})
                 raise SystemExit(0)
             raise api.RendezvousClosedError("the script has ended well in another pod")
         return world
