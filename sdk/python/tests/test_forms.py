@@ -86,10 +86,6 @@ def load(folder, more):
             "ODPSDataReader cannot be had here",
         ),
         (
-            "from elasticai_api.tensorflow.controller import create_elastic_controller as called",
-            "tensorflow.controller.create_elastic_controller cannot be had here: .*pytorch",
-        ),
-        (
             "from elasticdl.callbacks import SavedModelExporter as called",
             "elasticdl.callbacks.SavedModelExporter cannot be had here: --output=FOLDER",
         ),

@@ -4,17 +4,13 @@ published controller and optimizer. Does not know about: rounds (`sums`)."""
 from __future__ import annotations
 
 import functools
-import os
-from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 import torch
 
-from .indices import RecordIndexService
-from .loop import Loop, LoopError
-from .shards import DataShardService
-from .sums import Again, Model, Sums
+from .loop_controller import AllReduceController, Distributed, create, distribute
+from .sums import Model
 from .trees import pack, unpack
 
 
@@ -83,14 +79,8 @@ class _TorchModel(Model):
         self._optimizer.load_state_dict(optimizer)
 
 
-class _Distributed:
+class _Distributed(Distributed):
     """Methods of a distributed optimizer before those of its own class."""
-
-    sums: Optional[Sums] = None
-    fixed_global_batch_size = False
-    backward_passes_per_step = 1
-    global_batch_num_per_step = 1
-    update_gradients = True
 
     def own_step(self) -> None:
         """The update of the optimizer itself, with the gradients that the parameters have."""
@@ -98,25 +88,14 @@ class _Distributed:
 
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
         """Adds the gradients of a minibatch up with those of the other workers, and makes the
-        update. `update_gradients` is False if it waits for further minibatches."""
-        if self.sums is None:
-            raise LoopError(
-                "the optimizer is of no controller: call set_broadcast_model and "
-                "set_broadcast_optimizer of create_elastic_controller(...)"
-            )
+        update."""
+        self.joined()
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        self.update_gradients = self.sums.step(self._per_update())
+        self.add_up()
         return loss
-
-    def _per_update(self) -> int:
-        if not self.fixed_global_batch_size:
-            return self.backward_passes_per_step
-        assert self.sums is not None, "step looks at that"
-        each, more = divmod(self.global_batch_num_per_step, self.sums.size)
-        return max(1, each + (self.sums.rank < more))
 
 
 def _rebind_step(optimizer: Any) -> None:
@@ -163,113 +142,30 @@ def DistributedOptimizer(
             "DistributedOptimizer sends float32 and takes the mean: leave out compression, op and "
             "gradient_predivide_factor"
         )
-    if backward_passes_per_step < 1:
-        raise ValueError(f"backward_passes_per_step is {backward_passes_per_step}; at least 1")
-    own = type(optimizer)
-    if not issubclass(own, _Distributed):
-        # Of its own class still: schedules look at that.
-        optimizer.__class__ = type(own.__name__, (_Distributed, own), {})
-        _rebind_step(optimizer)
-    optimizer.fixed_global_batch_size = fixed_global_batch_size
-    optimizer.backward_passes_per_step = backward_passes_per_step
-    optimizer.global_batch_num_per_step = global_batch_num_per_step or int(
-        os.environ.get("WORKER_NUM") or 1
+    is_new = distribute(
+        optimizer,
+        _Distributed,
+        backward_passes_per_step,
+        global_batch_num_per_step,
+        fixed_global_batch_size,
     )
+    if is_new:
+        _rebind_step(optimizer)
     return optimizer
 
 
-class PyTorchAllReduceController:
-    """Runs the steps of a script so that they survive workers that come and go.
+class PyTorchAllReduceController(AllReduceController):
+    """Runs the steps of a script so that they survive workers that come and go."""
 
-    Args: the data shard service, or as in the earlier form a master client and the service.
-    """
+    def _distribute(self, optimizer: Any) -> None:
+        DistributedOptimizer(optimizer)
 
-    def __init__(self, *of: Any) -> None:
-        self.data_shard_service: DataShardService = of[-1]
-        self._loop: Loop = self.data_shard_service.loop
-        if self._loop.settings.message.parameter_servers:
-            raise LoopError(
-                "the workers of this job do not add up their gradients: submit it with "
-                "--distribution_strategy=AllreduceStrategy"
-            )
-        self._sums = Sums(self._loop, self.data_shard_service)
-        self._module: Any = None
-        self._optimizer: Any = None
-        self._resumed = 0
-        self.data_shard_service.check_ready = self._check_joined
+    def _pair(self) -> Model:
+        return _TorchModel(self._module, self._optimizer)
 
-    def set_broadcast_model(self, model: Any) -> None:
-        """The model that all workers get."""
-        self._module = model
-        self._join()
-
-    def set_broadcast_optimizer(self, optimizer: Any) -> None:
-        """The optimizer whose state all workers get; it adds gradients up from now on."""
-        if not isinstance(optimizer, _Distributed):
-            DistributedOptimizer(optimizer)
-        self._optimizer = optimizer
-        self._join()
-
-    def _join(self) -> None:
-        if self._module is None or self._optimizer is None or self._sums.model is not None:
-            return
-        self._optimizer.sums = self._sums
-        self._sums.join(_TorchModel(self._module, self._optimizer))
-
-    @property
-    def global_completed_batch_num(self) -> int:
-        """Minibatches of all workers that are in the model."""
-        return self._sums.batches
-
-    def set_resume_epoch(self, epoch: int) -> None:
-        """The epoch that the training resumes in, for `get_current_epoch`."""
-        self._resumed = epoch
-
-    def get_current_epoch(self) -> int:
-        """The epoch that the model has reached, from 0."""
-        records = self._sums.batches * self.data_shard_service.batch_size
-        return self._resumed + records // self.data_shard_service.dataset_size
-
-    def _check_joined(self) -> None:
-        if self._sums.model is None:
-            raise LoopError(
-                "call set_broadcast_model and set_broadcast_optimizer of the controller before the "
-                "loop"
-            )
-
-    def elastic_run(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """The function that trains one minibatch, to be called in its place: it is called again if
-        the model has changed meanwhile. Then the minibatch is reported."""
-
-        @functools.wraps(func)
-        def run(*arguments: Any, **named: Any) -> Any:
-            self._check_joined()
-            self._sums.begin()
-            try:
-                return self._repeated(lambda: func(*arguments, **named), func.__name__)
-            finally:
-                self._sums.end()
-
-        return run
-
-    def _repeated(self, train: Callable[[], Any], name: str) -> Any:
-        self._optimizer.update_gradients = None
-        while True:
-            try:
-                result = train()
-                break
-            except Again:
-                # Those of the attempt, which a script may set to zero only after its step.
-                self._optimizer.zero_grad()
-        if self._optimizer.update_gradients is None:
-            raise LoopError(f"{name} made no step of the optimizer")
-        return result
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Around the loop. Raises LoopError without a model and an optimizer."""
-        self._check_joined()
-        yield
+    def _forget_gradients(self) -> None:
+        # Those of the attempt, which a script may set to zero only after its step.
+        self._optimizer.zero_grad()
 
 
 def create_elastic_controller(
@@ -280,9 +176,6 @@ def create_elastic_controller(
     **named: Any,
 ) -> PyTorchAllReduceController:
     """A controller with a `RecordIndexService` of these numbers, as `data_shard_service`."""
-    service = RecordIndexService(
-        batch_size, num_epochs, dataset_size, shuffle, starts=False, **named
+    return create(
+        PyTorchAllReduceController, batch_size, num_epochs, dataset_size, shuffle, **named
     )
-    controller = PyTorchAllReduceController(service)
-    service.start()
-    return controller

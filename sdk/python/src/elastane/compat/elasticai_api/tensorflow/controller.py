@@ -1,16 +1,6 @@
-"""Published names for custom training loops with TensorFlow. Owns: refusing them when they
-are called. Does not know about: rounds of workers, which loops of PyTorch have."""
+"""The published controller of TensorFlow. Owns: its names. Does not know about: how gradients are added
+up (`elastane.loop_keras`)."""
 
-from elastane.refused import refused
+from elastane.loop_keras import TensorFlowV2AllReduceController, create_elastic_controller
 
-_INSTEAD = (
-    "loops of TensorFlow do not add up gradients: write a model module with custom_model, feed, "
-    "loss and optimizer, take elasticai_api.pytorch, or get records by "
-    "elasticai_api.common.data_shard_service"
-)
-create_elastic_controller = refused(
-    "elasticai_api.tensorflow.controller.create_elastic_controller", _INSTEAD
-)
-TensorFlowV2AllReduceController = refused(
-    "elasticai_api.tensorflow.controller.TensorFlowV2AllReduceController", _INSTEAD
-)
+__all__ = ["TensorFlowV2AllReduceController", "create_elastic_controller"]

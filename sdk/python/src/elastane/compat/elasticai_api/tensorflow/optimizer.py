@@ -1,16 +1,13 @@
-"""Published names for custom training loops with TensorFlow. Owns: refusing them when they
-are called. Does not know about: rounds of workers, which loops of PyTorch have."""
+"""Published optimizers of TensorFlow. Owns: their names, and refusing those of TensorFlow 1 when they are
+called. Does not know about: how gradients are added up (`elastane.loop_keras`)."""
 
+from elastane.loop_keras import DistributedOptimizer
 from elastane.refused import refused
 
-_INSTEAD = (
-    "loops of TensorFlow do not add up gradients: write a model module with custom_model, feed, "
-    "loss and optimizer, take elasticai_api.pytorch, or get records by "
-    "elasticai_api.common.data_shard_service"
-)
-DistributedOptimizer = refused(
-    "elasticai_api.tensorflow.optimizer.DistributedOptimizer", _INSTEAD
-)
 AdjustBackwardPassesPerStepHook = refused(
-    "elasticai_api.tensorflow.optimizer.AdjustBackwardPassesPerStepHook", _INSTEAD
+    "elasticai_api.tensorflow.optimizer.AdjustBackwardPassesPerStepHook",
+    "sessions of TensorFlow 1 do not add up gradients: give DistributedOptimizer "
+    "fixed_global_batch_size=True in a loop of TensorFlow 2",
 )
+
+__all__ = ["AdjustBackwardPassesPerStepHook", "DistributedOptimizer"]
