@@ -1,20 +1,10 @@
 """Training without parameter servers: each worker has the whole model, and each step adds up the
-gradients of all. Owns: the steps of a round, and the owners of the model when workers come and go.
-Does not know about: how bytes go round (`ring`), the update itself (`replica`), the files
-(`leading`).
+gradients of all. Owns: the contributions of a worker to rounds, and what becomes of them when workers
+come and go. Does not know about: what rounds have in common (`rounds`), the update itself
+(`replica`), the files (`leading`).
 
-A round begins with a header of each worker, which all get. The rest depends on the headers alone,
-so all do the same:
-
-    no worker has the model  the first that can makes it, and hands it on
-    some have an older one   the first of those with the newest hands it on
-    a worker leaves          the others wait for the next world
-    else                     gradients are summed up, weighted by their records, and each worker
-                             makes the same update
-
-A worker without a task takes part with the weight 0. Once the headers of a round are there, each
-worker has the update of the round before: only then is it safe, and reported. If a worker dies
-within a round, some may have the update and others not. In the next world the others get it from
+Gradients are summed up, weighted by their records, and each worker makes the same update. A worker
+without a task takes part with the weight 0. If a worker dies within a round, some may have the update and others not. In the next world the others get it from
 those that have it; a minibatch that is part of it counts, and is not trained again.
 """
 
@@ -22,7 +12,7 @@ from __future__ import annotations
 
 import struct
 import time
-from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -34,6 +24,7 @@ from .meeting import Meeting
 from .protocol import messages as pb
 from .replica import Replica
 from .ring import Broken, Ring
+from .rounds import IDLE_S, Rounds
 from .sharing import Dropped, Leaving, Sharing, Unshared, log
 
 if TYPE_CHECKING:
@@ -41,8 +32,6 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct(">IQQQddQQ")
 HAS_MODEL, CAN_BUILD, LEAVES, DONE, SAVES = 1, 2, 4, 8, 16
-# While no worker has a task: between two rounds.
-_IDLE_S = 0.05
 
 
 class Header(NamedTuple):
@@ -64,8 +53,23 @@ class Header(NamedTuple):
         """True if it has this flag."""
         return bool(self.flags & flag)
 
+    @property
+    def has_model(self) -> bool:
+        """True if the worker has the model."""
+        return self.has(HAS_MODEL)
 
-def _positions(headers: List[Header]) -> List[Any]:
+    @property
+    def can_begin(self) -> bool:
+        """True if it could make a new one."""
+        return self.has(CAN_BUILD)
+
+    @property
+    def leaves(self) -> bool:
+        """True if it leaves after this round."""
+        return self.has(LEAVES)
+
+
+def _positions(headers: Sequence[Header]) -> List[Any]:
     """The records of each task that are in this version."""
     return [
         pb.Position(task_id=one.task, finished_records=one.visited)
@@ -85,11 +89,12 @@ class Contribution(NamedTuple):
     """Called once the update with it is safe."""
 
 
-class ByAllReduce(Sharing):
+class ByAllReduce(Rounds, Sharing):
     """The model is in every worker."""
 
     def __init__(self, worker: "Worker") -> None:
-        super().__init__(worker)
+        Sharing.__init__(self, worker)
+        Rounds.__init__(self)
         self._meeting = Meeting(worker)
         self._leader = Leader(worker)
         self._replica: Optional[Replica] = None
@@ -99,12 +104,11 @@ class ByAllReduce(Sharing):
         self._checked_life = 0
         # Contribution to a round that may have ended for others, with the version before it.
         self._in_flight: Optional[Tuple[Contribution, int]] = None
-        # Calls to make once the contribution is safe, and whether it is.
+        # Calls to make once the contribution is safe.
         self._when_safe: List[Callable[[], None]] = []
-        self._is_safe = False
         self._task = self._visited = 0
         self._headers: List[Header] = []
-        self.patience_s = _IDLE_S
+        self.patience_s = IDLE_S
         self.loss = float("nan")
 
     def begin(self) -> None:
@@ -176,7 +180,7 @@ class ByAllReduce(Sharing):
             return True
         is_agreed = self._is_safe or self._replica is None
         if not is_agreed or not all(one.has(DONE) for one in self._headers):
-            time.sleep(_IDLE_S)
+            time.sleep(IDLE_S)
             return False
         return self._end()
 
@@ -190,7 +194,7 @@ class ByAllReduce(Sharing):
             # In another world others are the first, and may have work.
             if agreed is None or self._meeting.ring() is not agreed:
                 return False
-            agreed.gather(_HEADER.pack(*self._header(None, DONE)))
+            agreed.gather(self._packed(None, DONE))
         except Broken:
             self._break()
             return False
@@ -208,7 +212,10 @@ class ByAllReduce(Sharing):
 
     def _break(self) -> None:
         self._headers, self._is_safe = [], False
-        self._meeting.dissolve()
+        super()._break()
+
+    def _packed(self, step: Optional[Contribution], flags: int) -> bytes:
+        return _HEADER.pack(*self._header(step, flags))
 
     def _header(self, step: Optional[Contribution], flags: int) -> Header:
         replica = self._replica
@@ -234,66 +241,31 @@ class ByAllReduce(Sharing):
             self._visited,
         )
 
-    def _round(self, step: Optional[Contribution], flags: int = 0) -> bool:
-        """Runs one round. Returns True if the minibatch is part of the model now."""
-        self._is_safe = False
-        try:
-            current = self._meeting.ring()
-            if current is None:
-                return False
-            blocks = current.gather(_HEADER.pack(*self._header(step, flags)))
-            self._headers = [Header(*_HEADER.unpack(block)) for block in blocks]
-            return self._follow(current, self._headers, step)
-        except Broken as error:
-            if self._meeting.rank is not None:
-                log(f"a round has ended early: {error}")
-            self._break()
-            return False
-        except BaseException:
-            # The others do not wait for what this worker does not do.
-            self._break()
-            raise
+    def _unpacked(self, block: bytes) -> Header:
+        return Header(*_HEADER.unpack(block))
 
-    def _follow(
-        self, current: Ring, headers: List[Header], step: Optional[Contribution]
-    ) -> bool:
-        having = [rank for rank, one in enumerate(headers) if one.has(HAS_MODEL)]
-        if not having:
-            able = [rank for rank, one in enumerate(headers) if one.has(CAN_BUILD)]
-            if not able:
-                time.sleep(_IDLE_S)
-                return False
-            if able[0] == current.rank:
-                with self._worker.unhurried():
-                    self._worker.initial(self._batch)
-                    self._replica = self._leader.begin()
-            return self._hand_on(current, able[0])
-        source = max(having, key=lambda rank: (headers[rank].life, headers[rank].version, -rank))
-        newest = headers[source]
-        if any((one.life, one.version) != (newest.life, newest.version) for one in headers):
-            return self._hand_on(current, source)
-        for rank, one in enumerate(headers):
-            if one.floats != newest.floats:
-                raise Unshared(
-                    f"rank {rank} has a model of {one.floats} floats, and rank {source} one of "
-                    f"{newest.floats}"
-                )
-        self._safe()
-        if all(one.has(LEAVES) for one in headers):
-            if current.rank == 0 and self._replica is not None:
-                self._leader.save_at_end(self._replica, _positions(headers))
-            return False
-        if any(one.has(LEAVES) for one in headers):
-            self._meeting.await_next(current)
-            return False
-        return self._reduce(current, headers, step)
+    def _follow(self, ring: Ring, headers: List[Header], step: Optional[Contribution]) -> bool:
+        self._headers = headers
+        return super()._follow(ring, headers, step)
 
-    def _safe(self) -> None:
-        """All have what this worker has trained."""
-        self._is_safe = True
+    def _begin_model(self) -> None:
+        with self._worker.unhurried():
+            self._worker.initial(self._batch)
+            self._replica = self._leader.begin()
+
+    def _differ(self, headers: Sequence[Header], newest: int) -> Exception:
+        found = headers[newest].floats
+        rank, one = next((r, one) for r, one in enumerate(headers) if one.floats != found)
+        return Unshared(
+            f"rank {rank} has a model of {one.floats} floats, and rank {newest} one of {found}"
+        )
+
+    def _agreed(self, ring: Ring, headers: Sequence[Header], all_leave: bool) -> None:
         waiting, self._when_safe = self._when_safe, []
         for report in waiting:
             report()
+        if all_leave and ring.rank == 0 and self._replica is not None:
+            self._leader.save_at_end(self._replica, _positions(headers))
 
     def _counted(self) -> bool:
         """Counts the contribution to the round as part of the model of this worker."""
@@ -304,31 +276,31 @@ class ByAllReduce(Sharing):
         self._when_safe.append(step.count)
         return True
 
-    def _hand_on(self, current: Ring, source: int) -> bool:
+    def _hand_on(self, ring: Ring, source: int, step: Optional[Contribution]) -> bool:
         """Gives the model of one to all. If it has the update that this worker lacks, the minibatch
         is in it."""
         own = self._replica
-        description = own.description() if own is not None and current.rank == source else b""
-        description = current.hand_on_message(source, description)
-        taken = own if current.rank == source else Replica.described(description)
+        description = own.description() if own is not None and ring.rank == source else b""
+        description = ring.hand_on_message(source, description)
+        taken = own if ring.rank == source else Replica.described(description)
         assert taken is not None, "the source has it"
         for vector in taken.vectors():
-            current.hand_on(source, vector)
-        if current.rank != source:
-            log(f"world {current.generation}: version {taken.version} of the model from rank {source}")
+            ring.hand_on(source, vector)
+        if ring.rank != source:
+            log(f"world {ring.generation}: version {taken.version} of the model from rank {source}")
         self._replica, self.version = taken, taken.version
         if self._in_flight is None or own is None or own.life != taken.life:
             return False
         return self._in_flight[1] == own.version < taken.version and self._counted()
 
     def _reduce(
-        self, current: Ring, headers: List[Header], step: Optional[Contribution]
+        self, ring: Ring, headers: Sequence[Header], step: Optional[Contribution]
     ) -> bool:
         replica = self._replica
         assert replica is not None, "all have it"
         total = sum(one.weight for one in headers)
-        self.patience_s = 0.0 if total > 0 else _IDLE_S
-        if headers[0].has(SAVES) and current.rank == 0:
+        self.patience_s = 0.0 if total > 0 else IDLE_S
+        if headers[0].has(SAVES) and ring.rank == 0:
             self._leader.save(replica, _positions(headers))
         if total == 0:
             return False
@@ -341,7 +313,7 @@ class ByAllReduce(Sharing):
             sums[-1] = step.step.loss
             sums *= np.float32(step.weight)
             self._in_flight = (step, replica.version)
-        current.reduce(sums)
+        ring.reduce(sums)
         sums /= np.float32(total)
         replica.state[:] = sums[trained : trained + carried]
         rate = next(one.rate for one in headers if one.weight > 0)
@@ -349,7 +321,7 @@ class ByAllReduce(Sharing):
         self.version, self.loss = replica.version, float(sums[-1])
         # First: what fails afterwards does not take the update back.
         is_counted = self._counted()
-        if current.rank == 0:
+        if ring.rank == 0:
             self._leader.reached(replica)
         return is_counted
 

@@ -1,13 +1,10 @@
-"""Custom training loops that add up their gradients. Owns: the rounds of the workers of such a job,
-and what becomes of a minibatch when one of them comes or goes. Does not know about: frameworks
-(`Model`), how bytes go round (`ring`), records (`shards`).
+"""Custom training loops that add up their gradients. Owns: the contributions of such a worker to rounds,
+and what becomes of a minibatch when another comes or goes. Does not know about: what rounds have in
+common (`rounds`), frameworks (`Model`), how bytes go round (`ring`), records (`shards`).
 
-As in `allreduce`, a round begins with a header of each worker, and all do the same by these
-headers: the first worker, or one with the newest model, hands it on, or gradients are added up and
-each worker makes the same update. A minibatch is reported once a later header has shown that all
-have its update. A worker without a minibatch takes part with none while it waits for records.
-The first worker makes checkpoints between two updates: then all have the same model, and each says how
-many records of its tasks are in it.
+A minibatch is reported once a later header has shown that all have its update. A worker without a
+minibatch takes part with none while it waits for records. The first worker makes checkpoints between
+two updates: then all have the same model, and each says how many records of its tasks are in it.
 """
 
 from __future__ import annotations
@@ -15,7 +12,7 @@ from __future__ import annotations
 import struct
 import threading
 import time
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -24,6 +21,7 @@ from .loop_saving import LoopLeader, Snapshot
 from .meeting import Meeting
 from .protocol import messages as pb
 from .ring import Broken, Ring
+from .rounds import IDLE_S, Rounds
 from .shards import DataShardService
 from .sharing import log
 
@@ -32,8 +30,6 @@ _HAS_MODEL, _LEAVES, _DONE, _SAVES = 1, 2, 4, 8
 # How many tasks of a worker may have records in a checkpoint. It holds a few at a time.
 _PARTS_MAX = 32
 _PARTS = struct.Struct(f">Q{2 * _PARTS_MAX}Q")
-# Between two rounds in which no worker has a minibatch.
-_IDLE_S = 0.05
 _LOOK_S = 0.2
 
 
@@ -75,11 +71,34 @@ class Header(NamedTuple):
     batches: int
     """Minibatches of its vector."""
 
+    @property
+    def has_model(self) -> bool:
+        """True if the worker has the model."""
+        return bool(self.flags & _HAS_MODEL)
 
-class Sums:
+    @property
+    def can_begin(self) -> bool:
+        """True if it could make a new one."""
+        return self.floats > 0
+
+    @property
+    def leaves(self) -> bool:
+        """True if it leaves after this round."""
+        return bool(self.flags & _LEAVES)
+
+
+class Part(NamedTuple):
+    """The sum of the vectors of minibatches."""
+
+    vector: np.ndarray
+    count: int
+
+
+class Sums(Rounds):
     """The rounds of this worker."""
 
     def __init__(self, loop: Loop, service: DataShardService) -> None:
+        super().__init__()
         self._loop, self._service = loop, service
         self._meeting = Meeting(loop)  # type: ignore[arg-type]
         self._leader = LoopLeader(loop)
@@ -97,7 +116,7 @@ class Sums:
         self._in_flight: Optional[Tuple[int, int]] = None
         # A minibatch of the script is trained now; whether it is noted.
         self._is_training = self._is_noted = False
-        self._is_ended = self._has_left = self._is_safe = False
+        self._is_ended = self._has_left = False
         self._has_joined = threading.Event()
         loop.at_end(self._leave)
         service.before_first = self._await_model
@@ -139,7 +158,7 @@ class Sums:
             self._loop.check()
             with self._lock:
                 if not self._has_model:
-                    self._round(None, 0)
+                    self._round(None)
 
     def _await_model(self) -> None:
         """Tasks are asked for once the life of the model is known that they are of."""
@@ -169,30 +188,16 @@ class Sums:
         while True:
             self._loop.check()
             with self._lock:
-                if self._round(whole, count):
+                if self._round(Part(whole, count)):
                     return True
 
     # Rounds.
 
-    def _round(self, vector: Optional[np.ndarray], count: int, flags: int = 0) -> bool:
-        """Runs one round. Returns True once the minibatches are in the model."""
-        self._is_safe = False
-        try:
-            ring = self._meeting.ring()
-            if ring is None:
-                return False
-            header = self._header(count, flags)
-            headers = [Header(*_HEADER.unpack(one)) for one in ring.gather(_HEADER.pack(*header))]
-            return self._follow(ring, headers, vector, count)
-        except Broken as error:
-            if self._meeting.rank is not None:
-                log(f"a round has ended early: {error}")
-            self._meeting.dissolve()
-            return False
-        except BaseException:
-            # The others do not wait for what this worker does not do.
-            self._meeting.dissolve()
-            raise
+    def _packed(self, step: Optional[Part], flags: int) -> bytes:
+        return _HEADER.pack(*self._header(step.count if step is not None else 0, flags))
+
+    def _unpacked(self, block: bytes) -> Header:
+        return Header(*_HEADER.unpack(block))
 
     def _header(self, count: int, flags: int) -> Header:
         floats = self.model.floats if self.model is not None else 0
@@ -202,44 +207,18 @@ class Sums:
             flags |= _SAVES
         return Header(flags | _HAS_MODEL, self._life, self.version, floats, count)
 
-    def _follow(
-        self, ring: Ring, headers: List[Header], vector: Optional[np.ndarray], count: int
-    ) -> bool:
-        having = [rank for rank, one in enumerate(headers) if one.flags & _HAS_MODEL]
-        if not having:
-            able = [rank for rank, one in enumerate(headers) if one.floats]
-            if not able:
-                time.sleep(_IDLE_S)
-                return False
-            if ring.rank == able[0]:
-                self._start_life()
-            return self._hand_on(ring, able[0], vector)
-        source = max(having, key=lambda rank: (headers[rank].life, headers[rank].version, -rank))
-        newest = headers[source]
-        marks = {(one.flags & _HAS_MODEL, one.life, one.version) for one in headers}
-        if len(marks) > 1:
-            return self._hand_on(ring, source, vector)
-        if any(one.floats != newest.floats for one in headers):
-            sizes = ", ".join(f"{rank}: {one.floats}" for rank, one in enumerate(headers))
-            raise ValueError(f"the models of the workers differ in size; numbers by rank: {sizes}")
+    def _differ(self, headers: Sequence[Header], newest: int) -> Exception:
+        sizes = ", ".join(f"{rank}: {one.floats}" for rank, one in enumerate(headers))
+        return ValueError(f"the models of the workers differ in size; numbers by rank: {sizes}")
+
+    def _agreed(self, ring: Ring, headers: Sequence[Header], all_leave: bool) -> None:
         # No worker has made the update that this one has not.
         self._in_flight = None
         self._confirm()
-        all_leave = all(one.flags & _LEAVES for one in headers)
         if self._leader.keeps and (all_leave or headers[0].flags & _SAVES):
             self._save(ring, all_leave)
-        if any(one.flags & _LEAVES for one in headers):
-            if not all_leave:
-                self._meeting.await_next(ring)
-            return False
-        self._is_ended = all(one.flags & _DONE for one in headers)
-        total = sum(one.batches for one in headers)
-        if total == 0:
-            time.sleep(_IDLE_S)
-            return False
-        return self._reduce(ring, vector, count, total)
 
-    def _start_life(self) -> None:
+    def _begin_model(self) -> None:
         """No worker has the model: it begins, and the master gives all records out again that were
         in one that is lost, and are not in the checkpoint that the model is of now."""
         found = self._leader.begin()
@@ -277,7 +256,7 @@ class Sums:
         description, arrays = self.model.pack()
         return self._snapshot(arrays, description)
 
-    def _hand_on(self, ring: Ring, source: int, vector: Optional[np.ndarray]) -> bool:
+    def _hand_on(self, ring: Ring, source: int, step: Optional[Part]) -> bool:
         """Gives the model of one worker to all."""
         assert self.model is not None, "a header without one has no floats"
         is_source = ring.rank == source
@@ -300,13 +279,19 @@ class Sums:
             return True
         if before[0] and not is_of_life:
             raise LoopError("the other workers restarted training without this worker; it exits")
-        if vector is not None:
+        if step is not None:
             raise Again()
         return False
 
-    def _reduce(self, ring: Ring, vector: Optional[np.ndarray], count: int, total: int) -> bool:
+    def _reduce(self, ring: Ring, headers: Sequence[Header], step: Optional[Part]) -> bool:
         assert self.model is not None, "all have it"
-        sums = np.zeros(self.model.floats, np.float32) if vector is None else vector.copy()
+        self._is_ended = all(one.flags & _DONE for one in headers)
+        total = sum(one.batches for one in headers)
+        if total == 0:
+            time.sleep(IDLE_S)
+            return False
+        count = step.count if step is not None else 0
+        sums = np.zeros(self.model.floats, np.float32) if step is None else step.vector.copy()
         self._in_flight = (count, self.version) if count else None
         ring.reduce(sums)
         sums /= np.float32(total)
@@ -324,7 +309,6 @@ class Sums:
 
     def _confirm(self) -> None:
         """All workers have what this one has trained."""
-        self._is_safe = True
         count, self._unsafe = self._unsafe, 0
         if count:
             self._service.confirm(count)
@@ -338,7 +322,7 @@ class Sums:
                 return
             try:
                 # Records that wait for others are not given to other workers.
-                self._round(self._sum if self._waiting else None, self._waiting)
+                self._round(Part(self._sum, self._waiting) if self._waiting else None)
             except Again:
                 # Their minibatches cannot be computed again: the sum is in the next update.
                 pass
@@ -351,11 +335,11 @@ class Sums:
                 if self._has_left or not self._meeting.is_in_world:
                     return
                 if not self._is_training:
-                    self._round(None, 0, _DONE)
+                    self._round(None, _DONE)
                     if self._is_ended and self._has_told():
                         return
                     continue
-            time.sleep(_IDLE_S)
+            time.sleep(IDLE_S)
 
     def _has_told(self) -> bool:
         """The first worker reports the end to the master, then all leave. If it dies meanwhile,
@@ -367,7 +351,7 @@ class Sums:
         try:
             if ring is None or self._meeting.ring() is not ring:
                 return False
-            ring.gather(_HEADER.pack(*self._header(0, _DONE)))
+            ring.gather(self._packed(None, _DONE))
         except Broken:
             self._meeting.dissolve()
             return False
@@ -385,7 +369,7 @@ class Sums:
                     break
                 if self._loop.members.failure is not None:
                     break
-                self._round(None, 0, _LEAVES)
+                self._round(None, _LEAVES)
                 waits = waits and not self._is_safe
             self._leader.stop()
             self._meeting.stop()
