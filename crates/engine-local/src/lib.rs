@@ -32,6 +32,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod access;
 mod cgroup;
 mod console;
 mod container;

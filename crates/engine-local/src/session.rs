@@ -156,7 +156,7 @@ impl ExecSession {
         let child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
-                return Ok(Err(match refusal(error, program, &around.working_dir) {
+                return Ok(Err(match refusal(error, program, around) {
                     Fault::OfRun(why) | Fault::NotKept(why) => why,
                     Fault::OfMachine(error) => format!("`{program}` cannot be started: {error}"),
                 }));

@@ -19,6 +19,7 @@ use rustix::process::{
 use rustix::thread::set_no_new_privs;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
+use crate::access;
 use crate::cgroup::Group;
 use crate::console::Console;
 use crate::footprint::release_memory;
@@ -247,7 +248,7 @@ fn start(
         umask(Mode::from_raw_mode(mask));
     }
     let program = process.argv.first().map_or("", String::as_str);
-    let child = command.spawn().map_err(|error| refusal(error, program, &process.working_dir))?;
+    let child = command.spawn().map_err(|error| refusal(error, program, &around))?;
     // The handle is dropped: children are reaped together with the orphans, by
     // `ProcessTree::reap`.
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -266,7 +267,7 @@ fn verify(dir: &RunDir, process: &ProcessSpec, around: &RunContext) -> Result<()
         complaint_within(command, fraction.gives_up_after())
     };
     let complaint = look(&mut command);
-    match complaint.map_err(|error| refusal(error, "gpu-check", &process.working_dir))? {
+    match complaint.map_err(|error| refusal(error, "gpu-check", around))? {
         None if fraction.preloaded => note_unlimited(dir, process, around),
         None => Ok(()),
         Some(complaint) => Err(Fault::NotKept(not_kept(&complaint))),
@@ -353,8 +354,8 @@ fn check_folder(working_dir: &Path) -> Result<(), Fault> {
 }
 
 /// Blames the run only for an error that would also occur on a healthy machine.
-pub(crate) fn refusal(error: io::Error, program: &str, folder: &Path) -> Fault {
-    let folder = folder.display();
+pub(crate) fn refusal(error: io::Error, program: &str, around: &RunContext) -> Fault {
+    let folder = around.working_dir.display();
     match (error.kind(), Errno::from_io_error(&error)) {
         (_, Some(sys::NO_WORKING_DIR)) => Fault::OfRun(format!(
             "the working directory {folder} does not exist, or the account of the run may not \
@@ -363,9 +364,18 @@ pub(crate) fn refusal(error: io::Error, program: &str, folder: &Path) -> Fault {
         (io::ErrorKind::NotFound, _) => {
             Fault::OfRun(format!("`{program}`: command not found on this machine"))
         }
-        (io::ErrorKind::PermissionDenied, _) => Fault::OfRun(format!(
-            "`{program}`: permission denied (is it executable, and {folder} accessible?)"
-        )),
+        (io::ErrorKind::PermissionDenied, _) => {
+            let account = around.boundary.as_ref().and_then(Boundary::account);
+            // A name without a folder is searched in `PATH`, where closed folders count as empty.
+            let account = account.filter(|_| program.contains('/'));
+            let path = around.working_dir.join(program);
+            let closed = account.and_then(|account| access::refusal(account, &path));
+            Fault::OfRun(closed.unwrap_or_else(|| {
+                format!(
+                    "`{program}`: permission denied (is it executable, and {folder} accessible?)"
+                )
+            }))
+        }
         // Without a system error: a zero byte in an argument, found by the standard library.
         (io::ErrorKind::InvalidInput, None)
         | (

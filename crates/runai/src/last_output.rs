@@ -25,6 +25,11 @@ impl LastOutput {
         format!("Last output of {}", self.pod)
     }
 
+    /// The last line with text, which most often is the error; `None` if there is none.
+    pub(super) fn last_line(&self) -> Option<&str> {
+        self.text.lines().rev().map(str::trim_end).find(|line| !line.is_empty())
+    }
+
     /// The lines, each indented, so that none looks like a line of this program.
     pub(super) fn indented(&self) -> String {
         if self.text.is_empty() {
@@ -107,6 +112,12 @@ mod tests {
         let output = |text: &str| LastOutput { pod: "p".into(), text: text.to_owned() }.indented();
         assert_eq!(output("Traceback\nNAME: x\n"), "  Traceback\n  NAME: x\n");
         assert_eq!(output(""), "  (it wrote nothing)\n");
+        let last = |text: &str| {
+            let output = LastOutput { pod: "p".into(), text: text.to_owned() };
+            output.last_line().map(str::to_owned)
+        };
+        assert_eq!(last("Traceback\nNAME: x\n \n\n").as_deref(), Some("NAME: x"));
+        assert_eq!(last("\n"), None);
         assert_eq!(end_of("short ü"), "short ü");
         let long = format!("{}end", "ü".repeat(CHARS_MAX));
         assert_eq!((end_of(&long).chars().count(), end_of(&long).ends_with("end")), (4000, true));

@@ -127,7 +127,7 @@ pub async fn why_failed(
     }
     let pods = client.pods(&workload.id).await?;
     let output = last_output::of(workload, &pods, client).await?;
-    let line = output.and_then(|output| output.text.lines().next_back().map(str::to_owned));
+    let line = output.as_ref().and_then(last_output::LastOutput::last_line).map(str::to_owned);
     Ok(line.or_else(|| workload.additional_fields.last_exit.clone()))
 }
 

@@ -34,7 +34,7 @@ pub(crate) use accounts::{Account, Accounts};
 pub use accounts::{AccountPolicy, restore_private_ids};
 use landlock::Ruleset;
 use view::View;
-pub(crate) use view::first_closed;
+pub(crate) use view::{first_closed, permits};
 
 use crate::sys;
 

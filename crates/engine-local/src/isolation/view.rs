@@ -214,6 +214,16 @@ pub(crate) fn first_closed(path: &Path, account: &Account) -> Option<PathBuf> {
 
 fn lets_in(folder: &Path, meta: &fs::Metadata, account: &Account) -> bool {
     const SEARCH: u32 = 0o1;
+    permits(folder, meta, account, SEARCH)
+}
+
+/// True if an account has a permission, one bit of a mode, by the mode or the access list of a file.
+pub(crate) fn permits(
+    path: &Path,
+    meta: &fs::Metadata,
+    account: &Account,
+    permission: u32,
+) -> bool {
     if account.uid == 0 {
         return true;
     }
@@ -223,8 +233,8 @@ fn lets_in(folder: &Path, meta: &fs::Metadata, account: &Account) -> bool {
         _ => 0,
     };
     // An access list may grant entry; a cover could then hide readable files.
-    let has_list = || rustix::fs::getxattr(folder, ACCESS_LIST, &mut [0_u8; 0]).is_ok();
-    (meta.mode() >> class) & SEARCH != 0 || (class != 6 && has_list())
+    let has_list = || rustix::fs::getxattr(path, ACCESS_LIST, &mut [0_u8; 0]).is_ok();
+    (meta.mode() >> class) & permission != 0 || (class != 6 && has_list())
 }
 
 #[cfg(test)]

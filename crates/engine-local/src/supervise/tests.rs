@@ -1,5 +1,7 @@
 //! Tests of the supervisor: what it refuses, and what it reports of the end of a run.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 #[test]
@@ -50,7 +52,14 @@ fn a_run_with_gpus_by_its_group_starts_in_one_that_limits_them_or_not_at_all() {
 
 #[test]
 fn only_what_would_fail_again_is_the_runs_own_fault() {
-    let refusal = |error| refusal(error, "train", Path::new("/work"));
+    let around = RunContext {
+        key: String::new(),
+        env: BTreeMap::new(),
+        working_dir: "/work".into(),
+        group: None,
+        boundary: None,
+    };
+    let refusal = |error| refusal(error, "train", &around);
     let own = |error: Errno| matches!(refusal(error.into()), Fault::OfRun(_));
     for error in [Errno::NOENT, Errno::ACCESS, Errno::NOEXEC, Errno::TOOBIG, Errno::LOOP] {
         assert!(own(error), "{error}");
