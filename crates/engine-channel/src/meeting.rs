@@ -48,7 +48,8 @@ pub(crate) struct Meeting {
     group: Option<Group>,
     /// Moment of the last request of each run.
     heard: BTreeMap<RunKey, Instant>,
-    /// Pods whose runs are about to arrive, with the time until which the next world waits for them.
+    /// Pods whose runs are about to arrive, with the time until which the next world waits for
+    /// them.
     coming: BTreeMap<Uuid, Instant>,
     /// Start of the current wait for such pods.
     awaits_since: Option<Instant>,

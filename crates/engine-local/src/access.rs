@@ -1,5 +1,5 @@
-//! Programs that the account of a run cannot execute. Owns: finding the folder or file that is closed
-//! to the account, and the advice. Does not know about: how programs are started.
+//! Programs that the account of a run cannot execute. Owns: finding the folder or file that is
+//! closed to the account, and the advice. Does not know about: how programs are started.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -34,9 +34,9 @@ pub(crate) fn refusal(account: &Account, program: &Path) -> Option<String> {
     let (program, path) = (program.display(), path.display());
     let Account { name, uid, .. } = account;
     Some(format!(
-        "`{program}` cannot be executed by the account {name} with the number {uid}, under which this \
-         run has its processes: {path} is closed to it; it is of the account with the number {owner}; \
-         type chmod {mode} {path}"
+        "`{program}` cannot be executed by the account {name} with the number {uid}, under which \
+         this run has its processes: {path} is closed to it; it is of the account with the number \
+         {owner}; type chmod {mode} {path}"
     ))
 }
 
@@ -126,7 +126,8 @@ mod tests {
             let said = refusal(&account, program).expect("it is closed");
             set_mode(path, before);
             let end = format!(
-                "{0} is closed to it; it is of the account with the number {own}; type chmod a+rx {0}",
+                "{0} is closed to it; it is of the account with the number {own}; type chmod a+rx \
+                 {0}",
                 path.display()
             );
             assert!(said.ends_with(&end), "{said}");

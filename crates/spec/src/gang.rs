@@ -27,8 +27,8 @@ const TORCHRUN: &str = "PET_";
 const TORCHRUN_RANK: &str = "PET_NODE_RANK";
 /// Variable of the rendezvous backend, and its value for a rendezvous at the server.
 pub const TORCHRUN_MEETING: (&str, &str) = ("PET_RDZV_BACKEND", "elastane");
-/// Variable of a rendezvous backend that the image may have. Its value replaces the default, PyTorch's
-/// own: the server cannot know the packages of an image.
+/// Variable of a rendezvous backend that the image may have. Its value replaces the default,
+/// PyTorch's own: the server cannot know the packages of an image.
 const TORCHRUN_PREFERRED: &str = "ELASTANE_RDZV_BACKEND";
 /// Variables by which a user chooses a rendezvous.
 const TORCHRUN_CHOICE: [&str; 3] = [TORCHRUN_MEETING.0, "PET_RDZV_ENDPOINT", "PET_RDZV_ID"];

@@ -1,5 +1,5 @@
-"""Custom training loops of TensorFlow that add up their gradients, with a stand-in of the master; scripts
-are processes of TensorFlow."""
+"""Custom training loops of TensorFlow that add up their gradients, with a stand-in of the master;
+scripts are processes of TensorFlow."""
 
 import numpy as np
 import pytest
@@ -58,8 +58,9 @@ with controller.scope():
         trained += records
         print("trained", *records, flush=True)
 print(json.dumps(dict(
-    seen=model.seen.numpy().tolist(), idle=model.idle.numpy().tolist(), mean=float(model.mean.numpy()),
-    batches=controller.global_completed_batch_num, steps=int(optimizer.iterations.numpy()),
+    seen=model.seen.numpy().tolist(), idle=model.idle.numpy().tolist(),
+    mean=float(model.mean.numpy()), batches=controller.global_completed_batch_num,
+    steps=int(optimizer.iterations.numpy()),
 )), flush=True)
 """
 DIES = "os.kill(os.getpid(), signal.SIGTERM) if len(trained) == 8 else None"

@@ -1,4 +1,5 @@
-"""Checkpoints of custom training loops that add up their gradients, with a stand-in of the master."""
+"""Checkpoints of custom training loops that add up their gradients, with a stand-in of the
+master."""
 
 import os
 import signal

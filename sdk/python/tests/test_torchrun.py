@@ -1,5 +1,5 @@
-"""Real processes of `torchrun` whose default rendezvous is the server's where the server leaves the choice
-to the image."""
+"""Real processes of `torchrun` whose default rendezvous is the server's where the server leaves the
+choice to the image."""
 
 import os
 import socket
@@ -39,8 +39,8 @@ def test_pytorch_finds_the_rendezvous_by_the_wheel():
 
 @pytest.fixture(params=PROGRAMS)
 def start(request, tmp_path):
-    """Runs `torchrun` in a pod of an elastic training; returns its output and the questions that it asked
-    the server."""
+    """Runs `torchrun` in a pod of an elastic training; returns its output and the questions that it
+    asked the server."""
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     if request.param == "torchrun" and version < (2, 5):
         pytest.skip(f"PyTorch {torch.__version__} looks for no rendezvous in wheels")

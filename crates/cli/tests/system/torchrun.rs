@@ -1,6 +1,6 @@
 //! Scripts of `torchrun` on pods that the server starts. Owns: the options in their environment,
-//! and that they continue with fewer workers and with more again, with the rendezvous in the first pod
-//! or at the server, outside all of them. Does not know about: how `torchrun` works.
+//! and that they continue with fewer workers and with more again, with the rendezvous in the first
+//! pod or at the server, outside all of them. Does not know about: how `torchrun` works.
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -217,7 +217,8 @@ fn lets_in(folder: &Path, meta: &fs::Metadata, account: &Account) -> bool {
     permits(folder, meta, account, SEARCH)
 }
 
-/// True if an account has a permission, one bit of a mode, by the mode or the access list of a file.
+/// True if an account has a permission, one bit of a mode, by the mode or the access list of a
+/// file.
 pub(crate) fn permits(
     path: &Path,
     meta: &fs::Metadata,

@@ -1,11 +1,12 @@
 """Training without parameter servers: each worker has the whole model, and each step adds up the
-gradients of all. Owns: the contributions of a worker to rounds, and what becomes of them when workers
-come and go. Does not know about: what rounds have in common (`rounds`), the update itself
+gradients of all. Owns: the contributions of a worker to rounds, and what becomes of them when
+workers come and go. Does not know about: what rounds have in common (`rounds`), the update itself
 (`replica`), the files (`leading`).
 
 Gradients are summed up, weighted by their records, and each worker makes the same update. A worker
-without a task takes part with the weight 0. If a worker dies within a round, some may have the update and others not. In the next world the others get it from
-those that have it; a minibatch that is part of it counts, and is not trained again.
+without a task takes part with the weight 0. If a worker dies within a round, some may have the
+update and others not. In the next world the others get it from those that have it; a minibatch that
+is part of it counts, and is not trained again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The published controller of custom training loops whose workers add up their gradients. Owns: joining
-with a model and an optimizer, and repeating a minibatch. Does not know about: frameworks (a subclass),
-rounds (`sums`)."""
+"""The published controller of custom training loops whose workers add up their gradients. Owns:
+joining with a model and an optimizer, and repeating a minibatch. Does not know about: frameworks (a
+subclass), rounds (`sums`)."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def distribute(
     global_batch_num_per_step: Optional[int],
     fixed_global_batch_size: bool,
 ) -> bool:
-    """Puts the methods of a kind before those of the optimizer's own class. Returns True if they were
-    not there before."""
+    """Puts the methods of a kind before those of the optimizer's own class. Returns True if they
+    were not there before."""
     if backward_passes_per_step < 1:
         raise ValueError(f"backward_passes_per_step is {backward_passes_per_step}; at least 1")
     own = type(optimizer)

@@ -125,8 +125,8 @@ def DistributedOptimizer(
     global_batch_num_per_step: Optional[int] = None,
     fixed_global_batch_size: bool = False,
 ) -> Any:
-    """The optimizer of Keras, whose `apply_gradients` now adds gradients up over the workers, as their
-    mean over minibatches.
+    """The optimizer of Keras, whose `apply_gradients` now adds gradients up over the workers, as
+    their mean over minibatches.
 
     Args:
         optimizer: one of `tf.keras.optimizers`.

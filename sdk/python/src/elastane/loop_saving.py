@@ -1,8 +1,8 @@
-"""Checkpoints of custom training loops that add up their gradients. Owns: their files, beside those of
-other jobs, and what is in one. Does not know about: when one is made (`leading`), frameworks.
+"""Checkpoints of custom training loops that add up their gradients. Owns: their files, beside those
+of other jobs, and what is in one. Does not know about: when one is made (`leading`), frameworks.
 
-A file has the frame and the header of every checkpoint (`elastic.proto`), with a form of its own, and
-then the description of a model and its arrays (`trees`).
+A file has the frame and the header of every checkpoint (`elastic.proto`), with a form of its own,
+and then the description of a model and its arrays (`trees`).
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def write(root: str, job_id: str, snapshot: Snapshot) -> None:
 
 
 def load(root: str, version: int, job_id: str, model: Any) -> Snapshot:
-    """Gives a model the values of the checkpoint of this version. `job_id`: the job that has written
-    it; empty for any."""
+    """Gives a model the values of the checkpoint of this version. `job_id`: the job that has
+    written it; empty for any."""
     path = checkpoints.path(root, version)
     header, content = checkpoints.content(path, _FORM)
     if job_id and header.job_id != job_id:

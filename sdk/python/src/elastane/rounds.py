@@ -1,17 +1,17 @@
-"""Rounds of the workers of a job without parameter servers. Owns: what rounds of all kinds have in common:
-the header of each worker, the owner of the newest model, and what becomes of a round that ends early. Does
-not know about: gradients (a subclass), how bytes go round (`ring`).
+"""Rounds of the workers of a job without parameter servers. Owns: what rounds of all kinds have in
+common: the header of each worker, the owner of the newest model, and what becomes of a round that
+ends early. Does not know about: gradients (a subclass), how bytes go round (`ring`).
 
-A round begins with a header of each worker, which all get. The rest depends on the headers alone, so
-all do the same:
+A round begins with a header of each worker, which all get. The rest depends on the headers alone,
+so all do the same:
 
     no worker has the model  the first that can makes it, and hands it on
     some have an older one   the first of those with the newest hands it on
     a worker leaves          the others wait for the next world
     else                     an update of all
 
-Once the headers of a round are there, each worker has the update of the round before: only then is it
-safe, and reported.
+Once the headers of a round are there, each worker has the update of the round before: only then is
+it safe, and reported.
 """
 
 from __future__ import annotations

@@ -117,8 +117,8 @@ class DataShardService:
         dataset_name, master_client: for the published forms only.
 
     Raises:
-        LoopError: outside of a job, or if num_epochs is not that of the job. The first worker reports
-            the data set to the master; in another one `fetch_shard` raises LoopError if its
+        LoopError: outside of a job, or if num_epochs is not that of the job. The first worker
+            reports the data set to the master; in another one `fetch_shard` raises LoopError if its
             dataset_size, num_epochs, shuffle or shuffle_shards is another.
         ValueError: for numbers that are none.
     """
@@ -182,7 +182,8 @@ class DataShardService:
                 "--num_epochs, or give the same number"
             )
         passes = 1 if of_job == epochs else epochs
-        shards = [pb.Shard(name=self._described, start=number * size, count=size) for number in range(passes)]
+        name = self._described
+        shards = [pb.Shard(name=name, start=number * size, count=size) for number in range(passes)]
         request = pb.ReportDataRequest(worker_id=self.loop.id, shards=shards)
         self.loop.master.call("ReportData", request, interrupted=self.loop.is_leaving)
 

@@ -1,10 +1,11 @@
-"""Custom training loops that add up their gradients. Owns: the contributions of such a worker to rounds,
-and what becomes of a minibatch when another comes or goes. Does not know about: what rounds have in
-common (`rounds`), frameworks (`Model`), how bytes go round (`ring`), records (`shards`).
+"""Custom training loops that add up their gradients. Owns: the contributions of such a worker to
+rounds, and what becomes of a minibatch when another comes or goes. Does not know about: what rounds
+have in common (`rounds`), frameworks (`Model`), how bytes go round (`ring`), records (`shards`).
 
 A minibatch is reported once a later header has shown that all have its update. A worker without a
-minibatch takes part with none while it waits for records. The first worker makes checkpoints between
-two updates: then all have the same model, and each says how many records of its tasks are in it.
+minibatch takes part with none while it waits for records. The first worker makes checkpoints
+between two updates: then all have the same model, and each says how many records of its tasks are
+in it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """`torchrun` whose pods meet at the server, so that none of them is one that the others cannot lose.
 
-Owns: how PyTorch finds the rendezvous, and when it is the default. Does not know about: how pods meet
-(rendezvous.py).
+Owns: how PyTorch finds the rendezvous, and when it is the default. Does not know about: how pods
+meet (rendezvous.py).
 
-The server sets `PET_RDZV_BACKEND=c10d`, because it cannot know the packages of an image, and beside it
-`ELASTANE_RDZV_BACKEND=elastane` if the user has chosen no rendezvous. PyTorch 2.5 and later loads this
-module by the entry point of the installed wheel before it reads its options, and so makes this rendezvous
-the default. Earlier versions know no such entry points; they need this module in place of the program:
+The server sets `PET_RDZV_BACKEND=c10d`, because it cannot know the packages of an image, and beside
+it `ELASTANE_RDZV_BACKEND=elastane` if the user has chosen no rendezvous. PyTorch 2.5 and later
+loads this module by the entry point of the installed wheel before it reads its options, and so
+makes this rendezvous the default. Earlier versions know no such entry points; they need this module
+in place of the program:
 
     python3 -m elastane.torchrun train.py
 """
@@ -45,7 +46,8 @@ def handler():
 
 
 def choose():
-    """Makes this rendezvous the default of `torchrun`, if the server leaves the choice to the image."""
+    """Makes this rendezvous the default of `torchrun`, if the server leaves the choice to the
+    image."""
     if _is_default():
         os.environ[_OPTION] = NAME
 
@@ -57,7 +59,8 @@ def _is_default():
 
 
 def _difference(parameters):
-    """Names the option by which the command line asks for another rendezvous than that of the pods."""
+    """Names the option by which the command line asks for another rendezvous than that of the
+    pods."""
     nodes = {f"{parameters.min_nodes}:{parameters.max_nodes}"}
     if parameters.min_nodes == parameters.max_nodes:
         nodes.add(str(parameters.min_nodes))

@@ -1,5 +1,5 @@
-"""Published optimizers of TensorFlow. Owns: their names, and refusing those of TensorFlow 1 when they are
-called. Does not know about: how gradients are added up (`elastane.loop_keras`)."""
+"""Published optimizers of TensorFlow. Owns: their names, and refusing those of TensorFlow 1 when
+they are called. Does not know about: how gradients are added up (`elastane.loop_keras`)."""
 
 from elastane.loop_keras import DistributedOptimizer
 from elastane.refused import refused
