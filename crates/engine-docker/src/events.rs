@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bollard::query_parameters::{EventsOptionsBuilder, LogsOptionsBuilder};
 use engine::{Error, Exit, Outage, RunKey, RunState};
+use engine_fractions::Refusal;
 use futures_util::StreamExt as _;
 
 use crate::inspect::{Inspected, NOT_EXECUTABLE, not_executable};
@@ -170,9 +171,9 @@ pub(crate) async fn take(
         shared.channels.close(key);
         if let Exit::Code(code) = exit
             && NOT_EXECUTABLE.contains(code)
-            && let Some(fault) = start_error(shared, key).await
+            && let Some(refusal) = start_error(shared, key).await
         {
-            *exit = engine_fractions::refusal(fault);
+            *exit = refusal.exit();
         } else if let Some(started_at) = started_at
             && !matches!(shared.runs.state(key), Some(RunState::Running { .. }))
         {
@@ -184,10 +185,10 @@ pub(crate) async fn take(
 }
 
 /// Why the program was not started, if the last line of the output says so.
-async fn start_error(shared: &DockerEngineState, key: RunKey) -> Option<String> {
+async fn start_error(shared: &DockerEngineState, key: RunKey) -> Option<Refusal> {
     let options = LogsOptionsBuilder::default().stderr(true).tail("1").build();
     let name = names::container(key);
     let mut lines = Box::pin(shared.daemon.docker.logs(&name, Some(options)));
     let line = lines.next().await?.ok()?.into_bytes();
-    not_executable(&String::from_utf8_lossy(&line)).map(str::to_owned)
+    not_executable(&String::from_utf8_lossy(&line))
 }

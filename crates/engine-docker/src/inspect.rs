@@ -7,7 +7,7 @@ use bollard::models::{
     ContainerInspectResponse, ContainerState, ContainerStateStatusEnum as Status,
 };
 use engine::{Exit, RunPlace, RunState, environment};
-use engine_fractions::REFUSED;
+use engine_fractions::Refusal;
 use units::Instant;
 use uuid::Uuid;
 
@@ -141,13 +141,11 @@ pub(crate) fn plain(error: &str) -> String {
 
 /// Why a program was not started, from the last line of the output: by `docker-init`, or by the
 /// look before the command.
-pub(crate) fn not_executable(line: &str) -> Option<&str> {
-    let line = line.trim_end();
-    if let Some(why) = line.strip_prefix(REFUSED) {
-        return Some(why);
-    }
-    let told = line.strip_prefix("[FATAL tini (")?;
-    told.split_once(")] ").map(|(_, fault)| fault)
+pub(crate) fn not_executable(line: &str) -> Option<Refusal> {
+    Refusal::of_line(line).or_else(|| {
+        let (_, fault) = line.trim_end().strip_prefix("[FATAL tini (")?.split_once(")] ")?;
+        Some(Refusal::cannot_run(fault.to_owned()))
+    })
 }
 
 #[cfg(test)]
@@ -271,7 +269,10 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_told_by_the_init_process() {
         let line = "[FATAL tini (8)] exec nosuch failed: No such file or directory\n";
-        assert_eq!(not_executable(line), Some("exec nosuch failed: No such file or directory"));
+        assert_eq!(
+            not_executable(line),
+            Some(Refusal::cannot_run("exec nosuch failed: No such file or directory".to_owned()))
+        );
         assert_eq!(not_executable("sh: nosuch: not found\n"), None);
     }
 }

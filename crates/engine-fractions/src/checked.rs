@@ -6,12 +6,14 @@ use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use engine::environment::{DEVICES_VARIABLE, GrantedDevice};
 use engine::{Error, FractionLimit};
-use fraction_agent::{POINT, Pages, Unreached};
+use fraction_agent::{CheckError, POINT, Pages, Unreached};
 
-use crate::fraction::{PRELOADED, REFUSED, SILENT, not_kept};
+use crate::fraction::{PRELOADED, WITHIN};
+use crate::refusal_parser::Refusal;
 
 /// Exit code of a check that found an error.
 const FAILED: u8 = 1;
@@ -23,23 +25,37 @@ const NOT_FOUND: u8 = 127;
 /// allocations.
 ///
 /// # Errors
-/// An unknown argument, no driver, or more memory than `--most` allows. Ends the process if the
-/// driver does not answer within `--within`. `variable` looks up an environment variable.
+/// An unknown argument, no driver, or more memory than `--most` allows. With `--within`, the form
+/// that a server uses, a failure ends the process, after the line of the [`Refusal`]. `variable`
+/// looks up an environment variable.
 pub fn gpu_check(
     args: &[String],
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<String, Error> {
     let simulated = has_only_simulated_gpus(variable(DEVICES_VARIABLE).as_deref());
-    if simulated && matches!(gpu::simulated_driver(), Ok(None)) {
-        return Err(Error::Invalid(format!("none: {}", FractionLimit::NO_SIMULATED_DRIVER)));
-    }
-    fraction_agent::gpu_check(args).map_err(|why| {
-        if why.starts_with(SILENT) {
-            print_line(&why);
+    let checked = if simulated && matches!(gpu::simulated_driver(), Ok(None)) {
+        let why = format!("none: {}", FractionLimit::NO_SIMULATED_DRIVER);
+        Err(CheckError::Failed(why))
+    } else {
+        fraction_agent::gpu_check(args)
+    };
+    checked.map_err(|error| {
+        if args.iter().any(|arg| arg.starts_with(WITHIN)) {
+            print_line(&refused(&error).line());
             fraction_agent::leave(FAILED);
         }
-        Error::Invalid(why)
+        Error::Invalid(error.to_string())
     })
+}
+
+/// Refusal of a run whose check failed.
+fn refused(error: &CheckError) -> Refusal {
+    match error {
+        CheckError::Silent { within_ms } => {
+            Refusal::driver_silent(Duration::from_millis(*within_ms))
+        }
+        CheckError::Failed(why) => Refusal::not_kept(why),
+    }
 }
 
 /// True if a run has GPUs, all of them simulated. `granted`: its variable.
@@ -78,13 +94,13 @@ fn note(why: Option<Unreached>, pages: &Path) -> io::Result<()> {
 }
 
 /// Becomes the command after `--` once `gpu-check` with the words before it has passed, and holds
-/// its simulated GPUs; returns only if not, after a line that begins with [`REFUSED`].
+/// its simulated GPUs; returns only if not, after the line of a [`Refusal`].
 #[must_use]
 pub fn start_checked(args: &[String]) -> ExitCode {
     let mut parts = args.splitn(2, |word| word == "--");
     let (look, command) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let Some((program, words)) = command.split_first() else {
-        return refuse("no command follows --", NOT_STARTED);
+        return refuse(&Refusal::cannot_run("no command follows --".to_owned()), NOT_STARTED);
     };
     let is_preloaded = look.iter().any(|word| word == PRELOADED);
     let look: Vec<String> = look.iter().filter(|word| *word != PRELOADED).cloned().collect();
@@ -95,18 +111,22 @@ pub fn start_checked(args: &[String]) -> ExitCode {
         note(why, Path::new(POINT))
     };
     let noted = || match is_preloaded {
-        true => noted().map_err(|error| error.to_string()),
+        true => noted().map_err(|error| CheckError::Failed(error.to_string())),
         false => Ok(()),
     };
-    let held = || fraction_agent::hold_over_exec().map_err(|error| error.to_string());
-    if let Err(why) =
+    let held =
+        || fraction_agent::hold_over_exec().map_err(|error| CheckError::Failed(error.to_string()));
+    if let Err(error) =
         fraction_agent::gpu_check(&look).and_then(|_printed| noted()).and_then(|()| held())
     {
-        return refuse(&not_kept(&why), NOT_STARTED);
+        print_line(&refused(&error).line());
+        // A thread may still be inside the driver.
+        fraction_agent::leave(NOT_STARTED);
     }
     let error = Command::new(program).args(words).exec();
     let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED };
-    refuse(&format!("exec {program} failed: {}", reason(&error)), code)
+    let why = format!("exec {program} failed: {error}");
+    refuse(&Refusal::cannot_run(why), code)
 }
 
 /// Prints a line for readers of the run's log, which may be on a full disk.
@@ -115,18 +135,9 @@ fn print_line(line: &str) {
     drop(writeln!(io::stderr(), "{line}"));
 }
 
-fn refuse(why: &str, code: u8) -> ExitCode {
-    print_line(&format!("{REFUSED}{why}"));
-    if why.starts_with(SILENT) {
-        fraction_agent::leave(code);
-    }
+fn refuse(refusal: &Refusal, code: u8) -> ExitCode {
+    print_line(&refusal.line());
     ExitCode::from(code)
-}
-
-/// The words of the system without its number.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

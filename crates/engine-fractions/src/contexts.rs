@@ -9,7 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use fraction_agent::Allocation;
 use gpu::{Activity, Sampler};
+
+use crate::attempt::GRANTED;
 
 /// Memory that each process allocates, so that it prints a line once it has a context.
 const TAKEN: u64 = 2 << 20;
@@ -53,7 +56,7 @@ fn measure_by(
     let until = Instant::now() + patience;
     made.retain_mut(|(gpu, child, line)| {
         let left = until.saturating_duration_since(Instant::now());
-        let ready = line.recv_timeout(left).is_ok_and(|line| line.contains("granted"));
+        let ready = line.recv_timeout(left).is_ok_and(|line| is_granted(&line));
         if !ready {
             tracing::warn!("what a context takes of {gpu} is not known: none was made");
             end(child);
@@ -78,11 +81,16 @@ fn measure_by(
     taken
 }
 
+/// True for the line of a granted allocation.
+fn is_granted(line: &str) -> bool {
+    serde_json::from_str::<Allocation>(line).is_ok_and(|allocation| allocation.answer == GRANTED)
+}
+
 /// A process that makes a context and keeps it until its input ends, also with this process; and
 /// its first line.
 fn start(program: &Path, gpu: &str) -> io::Result<(Child, Receiver<String>)> {
     let mut command = Command::new(program);
-    command.args(["gpu-check", "--until-eof", &format!("{TAKEN}B")]);
+    command.args(["gpu-check", "--json", "--until-eof", &format!("{TAKEN}B")]);
     command.env_clear().env("CUDA_VISIBLE_DEVICES", gpu).current_dir("/");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn()?;
@@ -137,9 +145,12 @@ mod tests {
     #[test]
     fn where_no_context_is_made_none_is_measured() {
         let folder = tempfile::tempdir().unwrap();
-        let ends = script(&folder, "program", "exit 1");
+        let refused = r#"echo '{"bytes":2097152,"answer":2}'; exec sleep 100"#;
         let idle = || vec![gpu("1", &[]), gpu("2", &[])];
-        assert!(measure_by(&ends, &names(&["1", "2"]), &idle, PATIENCE).is_empty());
+        for (name, text) in [("ends", "exit 1"), ("refused", refused)] {
+            let program = script(&folder, name, text);
+            assert!(measure_by(&program, &names(&["1", "2"]), &idle, PATIENCE).is_empty());
+        }
         assert!(measure_by(Path::new("/none"), &names(&["1"]), &idle, PATIENCE).is_empty());
     }
 
@@ -149,7 +160,7 @@ mod tests {
         let pids = folder.path().join("pids");
         let keep = format!(
             "[ $CUDA_VISIBLE_DEVICES = silent ] && exec sleep 100\n\
-             echo $$ >> {}\necho '2 MiB: granted, and kept'\nexec sleep 100",
+             echo $$ >> {}\necho '{{\"bytes\":2097152,\"answer\":0}}'\nexec sleep 100",
             pids.display()
         );
         let keeps = script(&folder, "program", &keep);

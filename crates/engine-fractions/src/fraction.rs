@@ -5,12 +5,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::{Exit, TimeSlicing};
+use engine::TimeSlicing;
 
 use serde::{Deserialize, Serialize};
-
-/// How the last line of a container begins whose command was not started.
-pub const REFUSED: &str = "[FATAL elastane] ";
 
 /// A run's fraction of GPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,7 +108,7 @@ impl Fraction {
             // It shows the whole GPU as the total.
             (None, most) => format!("--most-free={most}B"),
         };
-        let within = format!("--within={}", self.look_ms_max);
+        let within = format!("{WITHIN}{}", self.look_ms_max);
         Some(["gpu-check".to_owned(), most, within])
     }
 
@@ -131,46 +128,8 @@ impl Fraction {
     }
 }
 
+/// The option with the time that a driver has for its answer, in milliseconds.
+pub(crate) const WITHIN: &str = "--within=";
+
 /// The word for a run whose limits are in a library that only some programs load.
 pub(crate) const PRELOADED: &str = "--preloaded";
-
-/// How the text begins where the driver did not answer in time.
-#[cfg(target_arch = "x86_64")]
-pub(crate) use fraction_agent::SILENT;
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) const SILENT: &str = "the driver does not answer";
-
-/// Message that the driver did not answer in this time.
-#[must_use]
-pub fn silent(within: Duration) -> String {
-    format!("{SILENT} within {} ms", within.as_millis())
-}
-
-/// How the words begin about a look that found limits which would not be kept.
-const NOT_KEPT: &str = "its part of the GPU would not be kept: ";
-
-/// Why a run with limits does not start, by what the look found.
-#[must_use]
-pub fn not_kept(why: &str) -> String {
-    let why = why.lines().next().filter(|line| !line.is_empty()).unwrap_or("it was ended").trim();
-    let why = why.strip_prefix("error: ").unwrap_or(why);
-    if let Some(silent) = why.find(SILENT).and_then(|at| why.get(at..)) {
-        return silent.to_owned();
-    }
-    format!(
-        "{NOT_KEPT}{why}; see `elastane status`, and restart the server, which tries its limits again, \
-         or, without `--fractions mig`, ask for whole GPUs"
-    )
-}
-
-/// How a run ends that was not started for this reason.
-#[must_use]
-pub fn refusal(why: String) -> Exit {
-    if why.starts_with(SILENT) {
-        return Exit::NotStarted(why);
-    }
-    match why.strip_prefix(NOT_KEPT) {
-        Some(why) => Exit::NotKept(why.to_owned()),
-        None => Exit::CannotRun(why),
-    }
-}

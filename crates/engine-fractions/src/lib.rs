@@ -25,6 +25,7 @@ mod mig;
 mod mps;
 mod newest;
 mod policy;
+mod refusal_parser;
 #[cfg(target_arch = "x86_64")]
 mod run;
 #[cfg(not(target_arch = "x86_64"))]
@@ -36,15 +37,14 @@ mod way;
 pub use cdi::{Specification, cdi};
 #[cfg(target_arch = "x86_64")]
 pub use checked::{gpu_check, note_unlimited, simulated_driver, start_checked};
-pub use fraction::{
-    Fraction, Instance, Limit, REFUSED, SimulatedGpu, UNLIMITED, not_kept, refusal, silent,
-};
+pub use fraction::{Fraction, Instance, Limit, SimulatedGpu, UNLIMITED};
 #[cfg(target_arch = "x86_64")]
 pub use fractions::{Added, Fractions, Held, hold};
 pub use newest::end_newest;
 pub use policy::{
     DeviceGroups, FractionOptions, FractionPolicy, MemoryOver, MpsPlace, Place, Runs,
 };
+pub use refusal_parser::{Refusal, RefusalKind};
 #[cfg(target_arch = "x86_64")]
 pub use run::Over;
 #[cfg(not(target_arch = "x86_64"))]

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::{DiskRoom, Exit, Limits, RunKey, RunPlace, RunState, environment};
-use engine_fractions::Fraction;
+use engine_fractions::{Fraction, Refusal, RefusalKind};
 use rustix::fs::FlockOperation;
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use serde::{Deserialize, Serialize};
@@ -174,12 +174,12 @@ impl StateFile {
     }
 
     /// The look before the run refused it.
-    pub(crate) fn refused(why: String) -> Self {
-        Self::exited(match engine_fractions::refusal(why) {
-            Exit::NotKept(why) => ExitFile::NotKept(cut(&why)),
-            Exit::NotStarted(why) => ExitFile::NotStarted(cut(&why)),
-            Exit::CannotRun(why) => ExitFile::CannotRun(cut(&why)),
-            _ => ExitFile::Lost,
+    pub(crate) fn refused(Refusal { kind, why }: Refusal) -> Self {
+        let why = cut(&why);
+        Self::exited(match kind {
+            RefusalKind::NotKept => ExitFile::NotKept(why),
+            RefusalKind::DriverSilent => ExitFile::NotStarted(why),
+            RefusalKind::CannotRun => ExitFile::CannotRun(why),
         })
     }
 }

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{Input, TerminalSize};
+use engine_fractions::Refusal;
 use rustix::event::PollFlags;
 use rustix::fs::inotify;
 use rustix::io::Errno;
@@ -157,7 +158,7 @@ impl ExecSession {
             Ok(child) => child,
             Err(error) => {
                 return Ok(Err(match refusal(error, program, around) {
-                    Fault::OfRun(why) | Fault::NotKept(why) => why,
+                    Fault::OfRun(why) | Fault::Refused(Refusal { why, .. }) => why,
                     Fault::OfMachine(error) => format!("`{program}` cannot be started: {error}"),
                 }));
             }

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use engine::Limits;
-use engine_fractions::not_kept;
+use engine_fractions::Refusal;
 use rustix::event::PollFlags;
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -120,7 +120,7 @@ fn run(dir: &RunDir) -> io::Result<()> {
             StateFile::exited(with_cause(run.watch(&mut signals), group.as_ref(), dir))
         }
         Err(Fault::OfRun(fault)) => StateFile::cannot_run(&fault),
-        Err(Fault::NotKept(fault)) => StateFile::refused(fault),
+        Err(Fault::Refused(refusal)) => StateFile::refused(refusal),
         Err(Fault::OfMachine(error)) => {
             log_line(&format!("failed to start the command: {error}"));
             StateFile::exited(ExitFile::Lost)
@@ -192,7 +192,7 @@ pub(crate) enum Fault {
     /// The run cannot be started on this machine; a retry does not help.
     OfRun(String),
     /// The look before the run refused it.
-    NotKept(String),
+    Refused(Refusal),
     /// The machine lacks memory, disk space or processes at the moment, or a disk fails.
     OfMachine(io::Error),
 }
@@ -264,13 +264,13 @@ fn verify(dir: &RunDir, process: &ProcessSpec, around: &RunContext) -> Result<()
     command.args(words).stdin(Stdio::null());
     let look = |command: &mut Command| {
         around.prepare(command, false)?;
-        complaint_within(command, fraction.gives_up_after())
+        refusal_within(command, fraction.gives_up_after())
     };
-    let complaint = look(&mut command);
-    match complaint.map_err(|error| refusal(error, "gpu-check", around))? {
+    let refused = look(&mut command);
+    match refused.map_err(|error| refusal(error, "gpu-check", around))? {
         None if fraction.preloaded => note_unlimited(dir, process, around),
         None => Ok(()),
-        Some(complaint) => Err(Fault::NotKept(not_kept(&complaint))),
+        Some(refusal) => Err(Fault::Refused(refusal)),
     }
 }
 
@@ -283,9 +283,9 @@ fn note_unlimited(dir: &RunDir, process: &ProcessSpec, around: &RunContext) -> R
     noted.map_err(Fault::OfMachine)
 }
 
-/// Error output of a failed command; `None` if it succeeds. A command that exceeds `most` is killed
-/// and not waited for: a driver may not let it end.
-fn complaint_within(command: &mut Command, most: Duration) -> io::Result<Option<String>> {
+/// Refusal by a check that failed; `None` if it succeeds. A check that exceeds `most` is killed and
+/// not waited for: a driver may not let it end.
+fn refusal_within(command: &mut Command, most: Duration) -> io::Result<Option<Refusal>> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     let since = Instant::now();
     let status = loop {
@@ -293,16 +293,17 @@ fn complaint_within(command: &mut Command, most: Duration) -> io::Result<Option<
             Some(status) => break status,
             None if since.elapsed() > most => {
                 child.kill()?;
-                return Ok(Some(engine_fractions::silent(most)));
+                return Ok(Some(Refusal::driver_silent(most)));
             }
             None => std::thread::sleep(LOOK_PAUSE),
         }
     };
-    let mut complaint = String::new();
-    if let Some(mut text) = child.stderr.take().filter(|_| !status.success()) {
-        text.read_to_string(&mut complaint)?;
+    if status.success() {
+        return Ok(None);
     }
-    Ok((!status.success()).then_some(complaint))
+    let mut output = String::new();
+    child.stderr.take().map_or(Ok(0), |mut text| text.read_to_string(&mut output))?;
+    Ok(Some(Refusal::of_output(&output)))
 }
 
 /// Creates the control group of a run. The start fails only if the run has limits.
@@ -315,7 +316,7 @@ fn confine(process: &ProcessSpec) -> Result<Option<Group>, Fault> {
             Some(group) => group.limit_devices(regions),
             None => Err(io::Error::other("the run has no control group")),
         };
-        limited.map_err(|error| Fault::NotKept(not_kept(&error.to_string())))?;
+        limited.map_err(|error| Fault::Refused(Refusal::not_kept(&error.to_string())))?;
     }
     Ok(group)
 }

@@ -12,6 +12,7 @@ use std::io::Write as _;
 
 use libloading::{Library, Symbol};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 use units::parse_bytes;
 
 const OUT_OF_MEMORY: i32 = 2;
@@ -209,27 +210,43 @@ pub fn try_sizes(sizes: &[u64]) -> Result<Vec<Report>, String> {
     Ok(reports)
 }
 
-/// How the text begins where the driver did not answer in time.
-pub const SILENT: &str = "the driver does not answer";
+/// Why a check failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CheckError {
+    /// The driver did not answer in time.
+    #[error("the driver does not answer within {within_ms} ms")]
+    Silent {
+        /// Time that it had, in milliseconds.
+        within_ms: u64,
+    },
+    /// Unknown argument, no driver, or a limit that does not hold.
+    #[error("{0}")]
+    Failed(String),
+}
 
 /// Output of `gpu-check`.
 ///
 /// # Errors
 /// An unknown argument, no driver, more memory than `--most` allows, or a driver that does not
 /// answer within `--within`.
-pub fn gpu_check(args: &[String]) -> Result<String, String> {
+pub fn gpu_check(args: &[String]) -> Result<String, CheckError> {
     let within = args.iter().find_map(|arg| arg.strip_prefix("--within="));
-    let Some(within) = within else { return checked(args) };
-    let wrong = |_| format!("--within={within}: give a number of milliseconds, such as 60000");
+    let Some(within) = within else { return checked(args).map_err(CheckError::Failed) };
+    let wrong = |_| {
+        let why = format!("--within={within}: give a number of milliseconds, such as 60000");
+        CheckError::Failed(why)
+    };
     let within_ms: u64 = within.parse().map_err(wrong)?;
     let args: Vec<String> =
         args.iter().filter(|arg| !arg.starts_with("--within=")).cloned().collect();
     let (done, answer) = std::sync::mpsc::channel();
     // It has no way to be stopped inside a driver, and ends with this process.
     let look = std::thread::Builder::new().spawn(move || done.send(checked(&args)));
-    look.map_err(|error| format!("no thread to look with: {error}"))?;
-    let silent = |_| format!("{SILENT} within {within_ms} ms");
-    answer.recv_timeout(std::time::Duration::from_millis(within_ms)).map_err(silent)?
+    look.map_err(|error| CheckError::Failed(format!("no thread to look with: {error}")))?;
+    match answer.recv_timeout(std::time::Duration::from_millis(within_ms)) {
+        Ok(checked) => checked.map_err(CheckError::Failed),
+        Err(_) => Err(CheckError::Silent { within_ms }),
+    }
 }
 
 /// Ends this process at once, as a thread that is inside a driver cannot be waited for: the usual
@@ -268,7 +285,7 @@ fn checked(args: &[String]) -> Result<String, String> {
         }
     }
     if let Some(hold) = hold {
-        return keep(&sizes, hold);
+        return keep(&sizes, hold, json);
     }
     if let Some(most) = most_free {
         return free_at_most(most);
@@ -319,8 +336,8 @@ enum Hold {
     UntilEndOfInput,
 }
 
-/// Takes memory of the first GPU and keeps it.
-fn keep(sizes: &[u64], hold: Hold) -> Result<String, String> {
+/// Takes memory of the first GPU and keeps it. `json`: prints each [`Allocation`] as such.
+fn keep(sizes: &[u64], hold: Hold, json: bool) -> Result<String, String> {
     let cuda = Cuda::open()?;
     match cuda.enter(0)? {
         0 => {}
@@ -328,11 +345,14 @@ fn keep(sizes: &[u64], hold: Hold) -> Result<String, String> {
     }
     let mut out = std::io::stdout();
     for &bytes in sizes {
-        let said = match cuda.take(bytes)? {
-            Ok(_at) => "granted, and kept".to_owned(),
-            Err(answer) => refused("refused", answer),
+        let answer = cuda.take(bytes)?.err().unwrap_or(0);
+        let line = match (json, answer) {
+            (true, answer) => serde_json::to_string(&Allocation { bytes, answer })
+                .map_err(|error| error.to_string())?,
+            (false, 0) => format!("{} MiB: granted, and kept", bytes / MIB),
+            (false, answer) => format!("{} MiB: {}", bytes / MIB, refused("refused", answer)),
         };
-        writeln!(out, "{} MiB: {said}", bytes / MIB).map_err(|error| error.to_string())?;
+        writeln!(out, "{line}").map_err(|error| error.to_string())?;
     }
     match hold {
         Hold::UntilStopped => loop {
@@ -399,7 +419,7 @@ mod tests {
 
     #[test]
     fn what_it_does_not_know_it_says() {
-        let of = |arg: &str| gpu_check(&[arg.to_owned()]).unwrap_err();
+        let of = |arg: &str| gpu_check(&[arg.to_owned()]).unwrap_err().to_string();
         assert!(of("--least=1").contains("--most=SIZE"));
         assert!(of("lots").contains("lots"));
     }

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-pub use check::{Allocation, Report, SILENT, gpu_check, leave, look, try_sizes};
+pub use check::{Allocation, CheckError, Report, gpu_check, leave, look, try_sizes};
 pub use delivery::{Delivery, Target, Way};
 pub use driver::{
     Connection, Simulated, State, drive, hold_over_exec, parse_uuid, uuid_of, uuid_text,

@@ -39,7 +39,7 @@ fn a_run_with_gpus_by_its_group_starts_in_one_that_limits_them_or_not_at_all() {
     let written = std::fs::read_to_string(own.join("dmem.max")).expect("written");
     assert_eq!(written, "drm/0000:0a:00.0/vram0 8589934592");
     let not_kept = |spec: &ProcessSpec| match confine(spec) {
-        Err(Fault::NotKept(why)) => why,
+        Err(Fault::Refused(refusal)) => refusal.why,
         other => panic!("{other:?}"),
     };
     assert!(not_kept(&of("memory")).contains("no controller dmem"));

@@ -286,9 +286,10 @@ fn workload(workload: &Workload, now_ms: u64) -> Row {
     let why = why(workload);
     Row {
         key: workload.id.clone(),
-        sentence: match why.as_str() {
-            "" => format!("{} is {}", workload.name, workload.phase),
-            why => format!("{} is {}: {why}", workload.name, workload.phase),
+        sentence: if why.is_empty() {
+            format!("{} is {}", workload.name, workload.phase)
+        } else {
+            format!("{} is {}: {why}", workload.name, workload.phase)
         },
         mark: mark(workload),
         cells: vec![

@@ -49,10 +49,10 @@ pub(super) fn check_environment(env: &BTreeMap<String, String>) -> Result<(), In
     }
 }
 
-fn is_fault(fault: &str) -> bool {
+fn is_fault(word: &str) -> bool {
     let is_number = |text: &str| text.parse::<u64>().is_ok();
-    match fault.split_once('=') {
-        None => fault == "lost",
+    match word.split_once('=') {
+        None => word == "lost",
         Some(("missing", function)) => function.starts_with("cu"),
         Some((name, value)) => {
             (["memory-after", "slow-ms"].contains(&name) || XIDS.contains(&name))
