@@ -174,7 +174,7 @@ pub struct Leftover {
     pub message: Option<String>,
 }
 
-/// Outage of the engine that runs the pods, such as Docker, or of the disk of the state.
+/// Outage of the engine that runs the pods, such as Docker, or of a disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Outage {
     /// Kind of outage.
@@ -193,7 +193,7 @@ pub enum OutageKind {
     /// The engine does not answer: states are those at the start of the outage.
     #[default]
     Silent,
-    /// The disk of the state is almost full: states are true.
+    /// A disk is almost full, or that of the database is full: states are true.
     DiskFull,
 }
 

@@ -446,7 +446,7 @@ impl Dispatcher {
     }
 
     async fn write(&self, changes: &[records::Change]) -> Result<(), store::Error> {
-        self.shared.metrics.apply(Purpose::Decision, &self.store, changes).await
+        self.shared.write(Purpose::Decision, changes, self.clock.now()).await
     }
 
     fn show(&mut self, batch: Batch, answers: Vec<Pending>) {

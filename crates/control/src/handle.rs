@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::Capabilities;
 use records::{AuditDetail, AuditFilter, AuditRow};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use uuid::Uuid;
@@ -115,26 +114,6 @@ impl Handle {
     #[must_use]
     pub fn requests_waiting(&self) -> usize {
         self.requests.max_capacity() - self.requests.capacity()
-    }
-
-    /// Capabilities of the engine.
-    #[must_use]
-    pub fn capabilities(&self) -> Capabilities {
-        self.shared.engine.capabilities()
-    }
-
-    /// Current outage of the engine; `None` while it works. During an outage the view of workloads
-    /// dates from before.
-    #[must_use]
-    pub fn outage(&self) -> Option<engine::Outage> {
-        self.shared.engine.outage()
-    }
-
-    /// Remainders of deleted workloads that are still to be deleted, by folder. Reads these
-    /// folders.
-    #[must_use]
-    pub fn leftovers(&self) -> Vec<engine::Leftover> {
-        self.shared.engine.leftovers()
     }
 
     /// Access of workloads to the node.

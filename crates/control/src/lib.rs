@@ -14,9 +14,11 @@
 mod archived;
 mod checked;
 mod culprits;
+mod database;
 mod decider;
 mod deleted;
 mod dispatcher;
+mod engine_status;
 mod executor;
 mod faults;
 pub mod feed;

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 
+use crate::database::DatabaseDisk;
 use crate::dispatcher::{Dispatcher, Inbox};
 use crate::feed::Feed;
 use crate::gpu_watch::Watch;
@@ -68,6 +69,7 @@ impl Service {
             cluster,
             engine: options.engine.clone(),
             store: options.store.clone(),
+            database: DatabaseDisk::default(),
             node_access: options.node_access.clone(),
             user_limits: options.settings.user_limits.clone(),
             diagnosing: Arc::new(Semaphore::new(1)),
@@ -98,11 +100,10 @@ impl Service {
         let Self { dispatcher, meter, watch, shared } = self;
         let mut beside = JoinSet::new();
         beside.spawn(meter.run());
-        let (feed, engine, store) =
-            (shared.feed.clone(), shared.engine.clone(), shared.store.clone());
+        let (feed, store, own) = (shared.feed.clone(), shared.store.clone(), shared.clone());
         let view = move || shared.view.load_full();
         beside.spawn(watch.run(view.clone()));
-        beside.spawn(feed.run(engine, store, view));
+        beside.spawn(feed.run(move || own.outage().is_some(), store, view));
         let mut lost = None;
         let shutdown = async {
             tokio::select! {

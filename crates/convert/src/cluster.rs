@@ -140,17 +140,23 @@ pub fn outage(outage: &engine::Outage) -> Outage {
             message: format!("{who} does not answer: {why}"),
             since: (*since).into(),
         },
-        engine::Outage::DiskFull { folder, free, kept, since } => {
+        engine::Outage::DiskFull { folder, free, kept, stops_runs, since } => {
             let (free, kept) = match free.bytes < kept.bytes {
                 true => (format_bytes(free.bytes), format_bytes(kept.bytes)),
                 false => (format!("{} files", free.files), kept.files.to_string()),
             };
-            let message = format!(
-                "the disk of {folder} is almost full: {free} were free, {kept} are kept for the \
-                 server"
-            );
+            let least = match stops_runs {
+                true => format!("{kept} are kept for the server"),
+                false => format!("{kept} have to be"),
+            };
+            let message = format!("the disk of {folder} is almost full: {free} were free, {least}");
             Outage { kind: OutageKind::DiskFull, message, since: (*since).into() }
         }
+        engine::Outage::DatabaseFull { database, since } => Outage {
+            kind: OutageKind::DiskFull,
+            message: format!("the disk that holds {database} is full"),
+            since: (*since).into(),
+        },
     }
 }
 
@@ -162,17 +168,24 @@ pub fn leftover(left: engine::Leftover) -> Leftover {
 
 /// An outage as a line for people.
 pub fn notice(outage: &engine::Outage) -> String {
-    let Outage { kind, message, since } = self::outage(outage);
-    match kind {
-        OutageKind::Silent => {
+    let Outage { message, since, .. } = self::outage(outage);
+    match outage {
+        engine::Outage::Silent { .. } => {
             format!(
                 "{message}. States of workloads are those of {since}; they go on when it is back"
             )
         }
-        OutageKind::DiskFull => format!(
+        engine::Outage::DiskFull { stops_runs: true, .. } => format!(
             "{message}. The workload that grows most is stopped before these are touched; delete \
              workloads, or free some space"
         ),
+        engine::Outage::DiskFull { stops_runs: false, .. } => format!(
+            "{message}. Without space containers and the server cannot write; delete workloads, \
+             or free some space"
+        ),
+        engine::Outage::DatabaseFull { .. } => {
+            format!("{message}. Workloads go on, and nothing can be changed; free some space")
+        }
     }
 }
 
@@ -185,7 +198,7 @@ fn conditions(view: &NodeView, context: &Context) -> Vec<NodeStatusConditionDeta
     };
     let ready = match &context.outage {
         None => condition("Ready", "Ready", "the server is here".to_owned()),
-        Some(outage @ engine::Outage::DiskFull { .. }) => {
+        Some(outage) if outage.is_of_disk() => {
             condition("DiskPressure", "DiskFull", notice(outage))
         }
         // As Kubernetes reports a node whose kubelet is silent.

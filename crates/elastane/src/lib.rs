@@ -14,6 +14,7 @@ mod config_show;
 mod credential;
 mod department;
 mod down;
+mod entries;
 mod iam;
 mod initial_nodes;
 mod keys;

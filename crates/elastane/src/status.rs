@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api_types::{ChangeKind, NodeScheduling, OutageKind, Status};
 
-use super::up::{entry, isolation};
+use super::entries::{entry, isolation};
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
 use cli_kit::output::{One, OutputOptions, show};

@@ -22,6 +22,7 @@ use tokio::net::TcpListener;
 use view::{Phase, PodState, WorkloadView};
 
 use super::config::{self, Config};
+use super::entries::{isolation, shared_disk};
 use super::settings;
 use super::signals::{Signals, stop_on};
 use super::{addresses, certificate, initial_nodes, login, runtime, spare};
@@ -499,12 +500,13 @@ fn banner(
         view.projects.values().next().map_or("team-a", |project| project.unit.name.as_str());
     format!(
         "elastane {version} is running\n  URL        {url}\n{browser}  Token      {token}\n  \
-         Runtime    {runtime}\n{isolation}{nodes}{workloads}\
+         Runtime    {runtime}\n{isolation}{disk}{nodes}{workloads}\
          \nNext, in a second terminal:\n{export}  {first}\n  runai config project {project}\n  \
          runai submit train1 -i gcr.io/run-ai-demo/quickstart -g 1\n\
          \nCtrl-C stops the server; workloads go on. `elastane down` stops both.\n",
         version = env!("CARGO_PKG_VERSION"),
         token = state_dir.join(auth::TOKEN_FILE).display(),
+        disk = control.shared_disk().map(|disk| shared_disk(&disk)).unwrap_or_default(),
         nodes = initial_nodes::announce(found),
     )
 }
@@ -527,19 +529,6 @@ fn fractions(
         instances: found.instances.clone(),
         ..engine_fractions::FractionOptions::default()
     }
-}
-
-/// Text about the isolation of workloads, and its gaps.
-pub(super) fn isolation(kind: &str, meaning: &str, missing: &str) -> String {
-    let more = if missing.is_empty() { String::new() } else { entry("", missing) };
-    format!("{}{more}", entry("Isolation", &format!("{kind}: {meaning}")))
-}
-
-/// A value with its title in front, in lines of at most 80 columns.
-pub(super) fn entry(title: &str, value: &str) -> String {
-    let mut lines = cli_kit::table::filled(value, 67).into_iter();
-    let first = format!("  {title:<11}{}\n", lines.next().unwrap_or_default());
-    lines.fold(first, |all, line| all + &format!("{:13}{line}\n", ""))
 }
 
 /// Text about the remaining workloads: those with a process, even if it is being ended.

@@ -203,7 +203,7 @@ fn host(spec: &RunSpec, owner: &Owner, network: &str, facts: &DaemonProperties) 
         // The readable log driver that every daemon has; Podman has its own limit.
         log_config: (!facts.podman).then(|| HostConfigLogConfig {
             typ: Some("json-file".to_owned()),
-            config: Some(owner.log_options().into()),
+            config: Some(owner.log_options(facts.free_bytes.unwrap_or(u64::MAX)).into()),
         }),
         ..HostConfig::default()
     }

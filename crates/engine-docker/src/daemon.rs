@@ -40,6 +40,10 @@ pub(crate) struct DaemonProperties {
     pub(crate) gpus: Gpus,
     /// Memory of the machine.
     pub(crate) memory_bytes: Option<u64>,
+    /// Folder of its containers and images, if it reports one.
+    pub(crate) data_folder: Option<PathBuf>,
+    /// Free bytes on its disk before a start; `None` if unknown.
+    pub(crate) free_bytes: Option<u64>,
     /// True if containers outlive a daemon.
     pub(crate) keeps: bool,
     /// When it was started, if that ended the containers of its predecessor.
@@ -176,6 +180,8 @@ pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<DaemonProper
         podman,
         gpus,
         memory_bytes: info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()),
+        data_folder: info.docker_root_dir.map(PathBuf::from),
+        free_bytes: None,
         keeps,
         ends_all_before: started_at.filter(|_| !keeps),
         away_since: None,

@@ -18,6 +18,7 @@ mod container;
 mod container_options;
 mod copies;
 mod daemon;
+mod disk;
 mod events;
 mod files;
 mod gpu_fraction;

@@ -18,7 +18,7 @@ use crate::owner::Owner;
 use crate::program::Program;
 use crate::run_registry::{RegisteredRun, RunRegistry};
 use crate::shared::{DockerEngineState, blocking};
-use crate::{copies, events, gpu_watch};
+use crate::{copies, disk, events, gpu_watch};
 
 /// The options of the engine.
 #[derive(Debug, Clone)]
@@ -89,6 +89,7 @@ impl DockerEngine {
         let shared = Arc::new(DockerEngineState {
             facts: RwLock::new(daemon.facts.clone()),
             outage: Mutex::default(),
+            full: Mutex::default(),
             daemon,
             owner: Owner::new(&installation, output_bytes_max),
             runs,
@@ -100,6 +101,7 @@ impl DockerEngine {
             pull_pause,
             tools: tokio::sync::Mutex::default(),
             networks: KeyedLock::default(),
+            state: installation.directory().to_owned(),
             copies: installation.directory().join("copies"),
             trash,
             copy_bytes_max,
@@ -118,6 +120,7 @@ impl DockerEngine {
         let own = Arc::clone(&shared);
         shared.spawn(async move { events::follow(&own).await });
         gpu_watch::spawn(&shared);
+        disk::spawn(&shared);
         Ok(Self { shared })
     }
 }

@@ -14,6 +14,10 @@ pub(crate) const STATE_DIR_LABEL: &str = "elastane.state-dir";
 /// Files of a container's output: when one is full the oldest is deleted.
 const LOG_FILES: u64 = 4;
 
+/// Part of the free space that a container's output may have, within these bytes at least.
+const FREE_PART: u64 = 8;
+const LOG_BYTES_LEAST: u64 = 1 << 20;
+
 /// An installation as an owner of objects.
 #[derive(Debug, Clone)]
 pub(crate) struct Owner {
@@ -61,10 +65,11 @@ impl Owner {
         Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes())
     }
 
-    /// The options of the daemon's log files.
-    pub(crate) fn log_options(&self) -> [(String, String); 2] {
+    /// The options of the daemon's log files, on a disk with this much free space.
+    pub(crate) fn log_options(&self, free_bytes: u64) -> [(String, String); 2] {
         let option = |name: &str, value: &dyn Display| (name.to_owned(), value.to_string());
-        let each = (self.output_bytes_max / LOG_FILES).max(1);
+        let room = (free_bytes / FREE_PART).max(LOG_BYTES_LEAST);
+        let each = (self.output_bytes_max.min(room) / LOG_FILES).max(1);
         [option("max-size", &each), option("max-file", &LOG_FILES)]
     }
 }
@@ -110,6 +115,13 @@ pub(crate) mod tests {
     #[test]
     fn the_output_is_kept_in_a_few_files_that_make_up_the_bound() {
         let option = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(owner().log_options(), [option("max-size", "1024"), option("max-file", "4")]);
+        let of = |output_bytes_max, free_bytes| {
+            Owner { output_bytes_max, ..owner() }.log_options(free_bytes)
+        };
+        for (most, free, each) in
+            [(4096, u64::MAX, "1024"), (256 << 20, 160 << 20, "5242880"), (256 << 20, 0, "262144")]
+        {
+            assert_eq!(of(most, free), [option("max-size", each), option("max-file", "4")]);
+        }
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct DockerEngineState {
     pub(crate) facts: RwLock<DaemonProperties>,
     /// The daemon's current outage; `None` while it answers.
     pub(crate) outage: Mutex<Option<Outage>>,
+    /// Outage of a disk that containers fill.
+    pub(crate) full: Mutex<Option<Outage>>,
     /// The owner of the containers.
     pub(crate) owner: Owner,
     pub(crate) runs: RunRegistry,
@@ -52,6 +54,8 @@ pub(crate) struct DockerEngineState {
     /// Operations on a network are serialized: one that is empty now must not be removed before
     /// the container being created has joined it.
     pub(crate) networks: KeyedLock<String>,
+    /// The state directory.
+    pub(crate) state: PathBuf,
     /// Where copies of repositories and buckets are until a container has them.
     pub(crate) copies: PathBuf,
     /// Deletes the files of ended runs.

@@ -19,7 +19,8 @@ use crate::run_registry::RegisteredRun;
 use crate::shared::{DockerEngineState, blocking, now};
 use crate::user::ContainerUser;
 use crate::{
-    base_image, chain, container, events, failed, files, image, libpod, names, network, status,
+    base_image, chain, container, disk, events, failed, files, image, libpod, names, network,
+    status,
 };
 
 /// Errors of a daemon that shuts down, has lost its helpers, or cannot connect a network now: not
@@ -234,7 +235,8 @@ async fn create(
     network: &str,
 ) -> Result<ContainerUser, Error> {
     let docker = &shared.daemon.docker;
-    let (key, facts) = (spec.key, shared.facts());
+    let (key, mut facts) = (spec.key, shared.facts());
+    facts.free_bytes = disk::free_bytes(&facts);
     let name = names::container(key);
     let who = ContainerUser::of(spec, &image.user);
     who.check(spec)?;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -26,7 +27,8 @@ use crate::open::DockerEngine;
 use crate::run_registry::{RegisteredRun, has_ended};
 use crate::shared::{DockerEngineState, blocking, now};
 use crate::{
-    container_options, events, failed, logs, measure, network, session, silence, start, unless,
+    container_options, disk, events, failed, logs, measure, network, session, silence, start,
+    unless,
 };
 
 /// Pause before a failed kill of a container is retried.
@@ -47,7 +49,13 @@ impl Engine for DockerEngine {
     }
 
     fn outage(&self) -> Option<Outage> {
-        self.shared.outage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let silent = self.shared.outage.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        silent.or_else(|| disk::full(&self.shared))
+    }
+
+    fn shared_disk(&self) -> Option<PathBuf> {
+        let (state, data) = (&self.shared.state, self.shared.facts().data_folder?);
+        disk::is_shared(state, &data).then(|| state.clone())
     }
 
     fn leftovers(&self) -> Vec<Leftover> {

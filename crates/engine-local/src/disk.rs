@@ -4,22 +4,18 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::{DiskRoom, Error, Outage, RunKey};
-use rustix::fs::{CWD, statvfs};
+use engine::{DiskRoom, DiskSpace, Error, RunKey};
+use rustix::fs::CWD;
 use trees::{Entry, Next, Visitor};
 
 use crate::record::{StateFile, now_ms};
 use crate::shared::{LocalEngineState, blocking};
 use crate::stop::stop;
 
-/// Divisor of a file system's size for its reserve, within these bounds.
-const KEPT_PART: u64 = 50;
-const KEPT_BYTES: (u64, u64) = (16 << 20, 512 << 20);
-const KEPT_FILES: (u64, u64) = (500, 10_000);
 /// Steps in which the kept part is given up, with one killed run each: a dead run frees no space
 /// yet.
 const STEPS: u64 = 4;
@@ -79,47 +75,11 @@ async fn kill(shared: &Arc<LocalEngineState>, key: RunKey, grown: DiskRoom) {
     }
 }
 
-/// A file system.
-#[derive(Debug, Clone, Copy)]
-struct Disk {
-    free: DiskRoom,
-    kept: DiskRoom,
-}
-
-impl Disk {
-    fn of(folder: &Path) -> io::Result<Self> {
-        let found = statvfs(folder)?;
-        // A sixth of a tiny one.
-        let kept = |all: u64, (least, most)| (all / KEPT_PART).clamp(least, most).min(all / 6);
-        // Some file systems have no number of files.
-        let files = if found.f_files == 0 {
-            (u64::MAX, 0)
-        } else {
-            (found.f_favail, kept(found.f_files, KEPT_FILES))
-        };
-        Ok(Self {
-            free: DiskRoom { bytes: found.f_bavail.saturating_mul(found.f_frsize), files: files.0 },
-            kept: DiskRoom {
-                bytes: kept(found.f_blocks.saturating_mul(found.f_frsize), KEPT_BYTES),
-                files: files.1,
-            },
-        })
-    }
-
-    /// `true` if less is free than this number of quarters of the kept part.
-    fn is_below(self, quarters: u64) -> bool {
-        let part = |all: u64| all / 4 * quarters;
-        let most = DiskRoom { bytes: part(self.kept.bytes), files: part(self.kept.files) };
-        self.free.is_less_than(most)
-    }
-
-    /// The time within which a run cannot have taken what is free beyond the double of what is
-    /// kept.
-    fn pause(self) -> Duration {
-        let beyond = self.free.bytes.saturating_sub(2 * self.kept.bytes);
-        let ms = beyond / (BYTES_PER_S_MAX / 1000);
-        Duration::from_millis(ms.clamp(PAUSE_MS.0, PAUSE_MS.1))
-    }
+/// The time within which a run cannot have taken what is free beyond the double of what is kept.
+fn pause(disk: DiskSpace) -> Duration {
+    let beyond = disk.free.bytes.saturating_sub(2 * disk.kept.bytes);
+    let ms = beyond / (BYTES_PER_S_MAX / 1000);
+    Duration::from_millis(ms.clamp(PAUSE_MS.0, PAUSE_MS.1))
 }
 
 /// State of the watch while space is short.
@@ -137,34 +97,26 @@ impl Watch {
         &mut self,
         shared: &LocalEngineState,
     ) -> io::Result<(Duration, Option<(RunKey, DiskRoom)>)> {
-        let disk = Disk::of(&shared.paths.root)?;
+        let disk = DiskSpace::of(&shared.paths.root)?;
         if !disk.is_below(8) {
             *self = Self::default();
             shared.set_outage(None);
-            return Ok((disk.pause(), None));
+            return Ok((pause(disk), None));
         }
         if self.before.is_none() {
             self.before = Some(if disk.is_below(4) { BTreeMap::new() } else { sizes(shared) });
         }
-        if disk.is_below(4) {
-            shared.set_outage(Some(Outage::DiskFull {
-                folder: shared.paths.root.display().to_string(),
-                free: disk.free,
-                kept: disk.kept,
-                since: units::Instant(now_ms()),
-            }));
-        } else if !disk.is_below(5) {
-            shared.set_outage(None);
-        }
+        let now = units::Instant(now_ms());
+        shared.set_outage(disk.outage(&shared.paths.root, true, shared.outage(), now));
         let due = self.killed < STEPS && disk.is_below(STEPS - self.killed);
         let victim = due.then(|| self.grown_most(disk, sizes(shared))).flatten();
         self.killed += u64::from(victim.is_some());
-        Ok((disk.pause(), victim))
+        Ok((pause(disk), victim))
     }
 
     fn grown_most(
         &self,
-        disk: Disk,
+        disk: DiskSpace,
         now: BTreeMap<RunKey, DiskRoom>,
     ) -> Option<(RunKey, DiskRoom)> {
         let before = |key: &RunKey| self.before.as_ref().and_then(|all| all.get(key)).copied();

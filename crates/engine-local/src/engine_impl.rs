@@ -2,6 +2,7 @@
 //! after a crash between any two.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
@@ -33,6 +34,10 @@ use crate::stop::stop;
 
 #[async_trait]
 impl Engine for LocalEngine {
+    fn shared_disk(&self) -> Option<PathBuf> {
+        Some(self.shared.paths.root.clone())
+    }
+
     fn outage(&self) -> Option<Outage> {
         self.shared.outage()
     }

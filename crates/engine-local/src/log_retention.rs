@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
-use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstatvfs, seek};
 use rustix::io::Errno;
 
 use crate::record::log_line;
@@ -20,13 +20,19 @@ pub(crate) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The hole ends at a multiple of this: usual file systems have no larger blocks.
 const PIECE_BYTES: u64 = 64 << 10;
 
-/// Keeps a file below a size.
+/// Part of the free space of the file system that a file may have, within these bytes at least.
+const FREE_PART: u64 = 8;
+const BYTES_MAX_LEAST: u64 = 1 << 20;
+
+/// Keeps a file below a size, and below a part of the free space.
 #[derive(Debug)]
 pub(crate) struct LogRetention {
     /// Name of the log in log lines.
     name: &'static str,
     log: File,
     bytes_max: u64,
+    /// Free bytes of the file system.
+    free: fn(&File) -> io::Result<u64>,
     /// Bytes freed so far.
     gone: u64,
     /// True if a failure was logged.
@@ -36,7 +42,7 @@ pub(crate) struct LogRetention {
 impl LogRetention {
     /// `log` must be writable.
     pub(crate) fn new(name: &'static str, log: File, bytes_max: u64) -> Self {
-        Self { name, log, bytes_max, gone: 0, logged: false }
+        Self { name, log, bytes_max, free: free_bytes, gone: 0, logged: false }
     }
 
     /// Frees what exceeds the limit. False: the file system cannot.
@@ -44,7 +50,9 @@ impl LogRetention {
         let given = self.log.metadata().and_then(|log| {
             // The run may have truncated its output.
             self.gone = self.gone.min(log.len());
-            let until = log.len().saturating_sub(self.bytes_max) / PIECE_BYTES * PIECE_BYTES;
+            let room = ((self.free)(&self.log)? / FREE_PART).max(BYTES_MAX_LEAST);
+            let until =
+                log.len().saturating_sub(self.bytes_max.min(room)) / PIECE_BYTES * PIECE_BYTES;
             if until > self.gone {
                 let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
                 fallocate(&self.log, hole, self.gone, until - self.gone)?;
@@ -67,6 +75,11 @@ impl LogRetention {
         }
         true
     }
+}
+
+fn free_bytes(log: &File) -> io::Result<u64> {
+    let found = fstatvfs(log)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// The first kept byte at or after an offset. Moves the file's position.
@@ -109,5 +122,25 @@ mod tests {
         bound.log = File::options().write(true).open(&path).expect("there");
         assert!(bound.keep());
         assert_eq!(bound.gone, 2 * PIECE_BYTES);
+    }
+
+    #[test]
+    fn a_log_has_an_eighth_of_what_is_free_and_a_megabyte_on_a_full_disk() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("output");
+        std::fs::write(&path, vec![7; 4 << 20]).expect("written");
+        let log = || File::options().write(true).open(&path).expect("there");
+        let mut bound = LogRetention::new("output", log(), 256 << 20);
+        for (free, gone) in [
+            ((|_| Ok(1 << 30)) as fn(&File) -> io::Result<u64>, 0),
+            (|_| Ok(16 << 20), 2 << 20),
+            (|_| Ok(0), 3 << 20),
+        ] {
+            bound.free = free;
+            assert!(bound.keep());
+            assert_eq!(bound.gone, gone);
+        }
+        let kept = first_kept(log(), 0).expect("readable");
+        assert!([0, 3 << 20].contains(&kept), "{kept}: or the file system has no holes");
     }
 }

@@ -117,10 +117,7 @@ impl LocalEngineState {
 
     /// Begins or ends it; the first one stays until it ends.
     pub(crate) fn set_outage(&self, outage: Option<Outage>) {
-        let mut now = open(&self.outage);
-        if now.is_none() || outage.is_none() {
-            *now = outage;
-        }
+        *open(&self.outage) = outage;
     }
 
     pub(crate) fn dir(&self, key: RunKey) -> RunDir {

@@ -196,7 +196,7 @@ impl Fractions {
     }
 }
 
-/// An outage of the engine or of its disk.
+/// An outage of the engine, or of a disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outage {
     /// The program that runs pods does not answer; the known state of runs dates from before.
@@ -208,15 +208,25 @@ pub enum Outage {
         /// Start of the outage.
         since: Instant,
     },
-    /// The disk of the state directory has no more room than the reserve for the server. The known
-    /// state of runs is current.
+    /// A disk that the server or its containers write to has no more room than the reserve for the
+    /// server. The known state of runs is current.
     DiskFull {
-        /// The state directory.
+        /// The state directory, or that of the container daemon.
         folder: String,
         /// Free bytes and files when the engine noticed the outage.
         free: DiskRoom,
         /// Bytes and files reserved for the server.
         kept: DiskRoom,
+        /// `true` if the run that grows most is stopped before the reserve is used.
+        stops_runs: bool,
+        /// Start of the outage.
+        since: Instant,
+    },
+    /// The disk of the database is full: nothing can be changed. The known state of runs is that
+    /// before.
+    DatabaseFull {
+        /// Name of the database.
+        database: String,
         /// Start of the outage.
         since: Instant,
     },
@@ -227,8 +237,16 @@ impl Outage {
     #[must_use]
     pub const fn since(&self) -> Instant {
         match self {
-            Self::Silent { since, .. } | Self::DiskFull { since, .. } => *since,
+            Self::Silent { since, .. }
+            | Self::DiskFull { since, .. }
+            | Self::DatabaseFull { since, .. } => *since,
         }
+    }
+
+    /// `true` if a disk is full, and the engine answers.
+    #[must_use]
+    pub const fn is_of_disk(&self) -> bool {
+        matches!(self, Self::DiskFull { .. } | Self::DatabaseFull { .. })
     }
 }
 

@@ -9,6 +9,7 @@ mod base_path;
 mod bucket;
 mod capabilities;
 pub mod copy;
+mod disk_space;
 pub mod environment;
 mod feed;
 mod fetch_job;
@@ -29,6 +30,7 @@ pub use capabilities::{
     Capabilities, Enforcement, FractionLimit, Fractions, Isolation, IsolationKind, Mechanism,
     Outage,
 };
+pub use disk_space::DiskSpace;
 pub use feed::{FEED_CHANGES_MAX, PodFeed};
 pub use installation::Installation;
 pub use keyed_lock::KeyedLock;
@@ -45,6 +47,8 @@ pub use spec::{
 pub use timestamps::Timestamps;
 
 pub use trees::Leftover;
+
+use std::path::PathBuf;
 
 use async_trait::async_trait;
 use thiserror::Error;
@@ -159,6 +163,11 @@ pub trait Engine: Send + Sync + 'static {
 
     /// The feed of the pods that exist elsewhere; `None` for an engine that makes all its pods.
     fn feed(&self) -> Option<Arc<dyn PodFeed>> {
+        None
+    }
+
+    /// Folder of the state whose file system runs fill as well; `None` if they have another.
+    fn shared_disk(&self) -> Option<PathBuf> {
         None
     }
 

@@ -26,7 +26,6 @@ use uuid::Uuid;
 
 use crate::stored;
 use difference::Archived;
-use engine::Engine;
 use index::{Index, Texts};
 use orchestrator::{Error, archived_views};
 use store::Store;
@@ -151,7 +150,7 @@ impl Feed {
     /// Keeps the versions up to date while there are readers.
     pub(crate) async fn run(
         self: Arc<Self>,
-        engine: Arc<dyn Engine>,
+        is_out: impl Fn() -> bool,
         store: Store,
         view: impl Fn() -> Arc<View>,
     ) -> Infallible {
@@ -172,7 +171,7 @@ impl Feed {
             let pause = Instant::now() + COMPARE_EVERY;
             let arrived = readers.borrow_and_update().ever;
             published.mark_unchanged();
-            let (now, is_out) = (view(), engine.outage().is_some());
+            let (now, is_out) = (view(), is_out());
             match archived(&store, &seen, &now).await {
                 Ok(archived) => {
                     self.advance(&seen, &now, &archived, is_out != out, arrived).await;

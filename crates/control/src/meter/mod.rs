@@ -165,7 +165,7 @@ impl Meter {
             rows.retain(|row| !matches!(row, Change::Sample(_)));
         }
         for some in rows.chunks(WRITTEN_AT_ONCE) {
-            self.shared.metrics.apply(Purpose::Samples, &self.shared.store, some).await?;
+            self.shared.write(Purpose::Samples, some, now).await?;
         }
         let forgets = now >= self.forgets_from;
         if forgets && used::hour(now) != self.forgot_at {

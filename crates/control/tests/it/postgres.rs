@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::Outage;
 use orchestrator::Error;
 use store::Database;
 use store::testing::PgServer;
@@ -92,4 +93,34 @@ async fn a_database_that_stays_away_is_told_and_workloads_run_on() {
     w.phase("second", Phase::Running).await;
     w.restart().await;
     w.becomes("first Completed 0/1\nsecond Running 1/1").await;
+}
+
+#[tokio::test]
+async fn a_full_disk_of_the_database_is_an_outage_until_something_is_written() {
+    let Some(server) = PgServer::own() else { return };
+    server.run("postgres", "CREATE DATABASE narrow").await;
+    let url = server.url("narrow").with_patience(Duration::ZERO);
+    let policy = sched::Policy::default();
+    let w = World::on(Database::Postgres(url), nodes(2, 2), &[4], policy).await;
+    w.submit(1, training("first", 1)).await;
+    w.phase("first", Phase::Running).await;
+    assert_eq!(w.handle.outage(), None);
+    let full = "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;
+        CREATE TRIGGER full_disk BEFORE INSERT ON events EXECUTE FUNCTION full_disk()";
+    server.run("narrow", full).await;
+    let error = w.handle.submit(1, training("second", 1), false).await.unwrap_err();
+    assert!(error.to_string().contains("is full"), "{error}");
+    let outage = w.handle.outage().expect("an outage");
+    assert!(
+        matches!(&outage, Outage::DatabaseFull { database, .. } if database.contains("narrow"))
+    );
+    // It is the same one until it is over.
+    assert!(w.handle.submit(1, training("second", 1), false).await.is_err());
+    assert_eq!(w.handle.outage().as_ref(), Some(&outage));
+    assert_eq!(w.engine.alive(), [("first".to_owned(), 1)]);
+    server.run("narrow", "DROP TRIGGER full_disk ON events").await;
+    w.submit(1, training("second", 1)).await;
+    assert_eq!(w.handle.outage(), None);
+    w.phase("second", Phase::Running).await;
 }

@@ -17,7 +17,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use control::{Clock, Handle};
-use engine::Outage;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
@@ -84,8 +83,8 @@ impl Collector for Writing {
             None,
             lost.metric_type(),
         )?)?;
-        let is_full = matches!(self.0.outage(), Some(Outage::DiskFull { .. }));
-        let about = "Whether less is free on the disk of the state than is kept for the server.";
+        let is_full = self.0.outage().is_some_and(|outage| outage.is_of_disk());
+        let about = "Whether a disk of the server, of its containers or of its database is full.";
         Gauges(encoder).one(("disk_full", None), about, f64::from(u8::from(is_full)))
     }
 }
