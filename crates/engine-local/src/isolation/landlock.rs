@@ -6,6 +6,7 @@
 //! A run can list and create nothing in these folders (`/`, the home of the server's user, ...),
 //! because a rule for a folder applies to everything below it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -14,7 +15,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
+use crate::record::log_line;
 use crate::sys::{self, LandlockAccess};
+
+/// Entries of one folder that get a rule. Others may fill a folder on the way to the state
+/// directory, such as `/tmp`, and each rule costs a start time and memory of the kernel.
+const ENTRIES_MAX: usize = 10_000;
 
 /// A prepared ruleset.
 #[derive(Debug)]
@@ -45,24 +51,15 @@ impl Ruleset {
     /// Allows everything but what is `closed`, from the root on: there are as many folders to look
     /// into as there are on the way to it.
     fn allow_beside(&self, closed: &[&Path]) -> io::Result<()> {
-        let mut ahead = vec![PathBuf::from("/")];
-        while let Some(folder) = ahead.pop() {
-            let entries = match fs::read_dir(&folder) {
-                Ok(entries) => entries,
-                // This user cannot list the folder; neither can its runs.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
-                Err(error) => return Err(error),
-            };
-            for entry in entries {
-                let path = entry?.path();
-                if closed.contains(&&*path) {
-                    continue;
-                }
-                match closed.iter().any(|one| one.starts_with(&path)) {
-                    true => ahead.push(path),
-                    false => self.allow(&path)?,
-                }
+        for folder in ways(closed) {
+            let (entries, is_cut) = entries_beside(folder, closed, ENTRIES_MAX)?;
+            if is_cut {
+                log_line(&format!(
+                    "{} has more than {ENTRIES_MAX} entries: the run can use only the first ones",
+                    folder.display()
+                ));
             }
+            entries.iter().try_for_each(|path| self.allow(path))?;
         }
         Ok(())
     }
@@ -98,5 +95,67 @@ impl Ruleset {
     /// namespace.
     pub(crate) fn restrict(&self) -> Result<(), Errno> {
         sys::landlock_restrict(&self.0)
+    }
+}
+
+/// The folders on the way to what is closed, from the root on.
+fn ways<'p>(closed: &[&'p Path]) -> BTreeSet<&'p Path> {
+    closed.iter().flat_map(|path| path.ancestors().skip(1)).collect()
+}
+
+/// Entries of a folder that lead to nothing that is closed, as many as may have a rule; true if
+/// there are more.
+fn entries_beside(
+    folder: &Path,
+    closed: &[&Path],
+    most: usize,
+) -> io::Result<(Vec<PathBuf>, bool)> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        // This user cannot list the folder; neither can its runs.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Ok((vec![], false));
+        }
+        // There is no such way.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((vec![], false)),
+        Err(error) => return Err(error),
+    };
+    let mut beside = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if closed.iter().any(|one| one.starts_with(&path)) {
+            continue;
+        }
+        if beside.len() == most {
+            return Ok((beside, true));
+        }
+        beside.push(path);
+    }
+    Ok((beside, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_others_filled_gets_so_many_rules_and_the_way_stays_closed() {
+        let root = tempfile::tempdir().expect("a folder");
+        let state = root.path().join("own/state");
+        fs::create_dir_all(&state).expect("made");
+        for number in 0..50 {
+            fs::write(root.path().join(format!("file-{number}")), "").expect("written");
+        }
+        let closed = [&*state];
+        let of = |folder: &Path, most| entries_beside(folder, &closed, most).expect("readable");
+        let (all, is_cut) = of(root.path(), 50);
+        assert_eq!((all.len(), is_cut), (50, false));
+        assert!(!all.contains(&root.path().join("own")), "it leads to what is closed");
+        let (some, is_cut) = of(root.path(), 10);
+        assert_eq!((some.len(), is_cut), (10, true));
+        assert_eq!(of(&root.path().join("own"), 10), (vec![], false));
+        let ways = ways(&closed);
+        assert!(ways.contains(Path::new("/")) && ways.contains(&*root.path().join("own")));
+        assert!(!ways.contains(&*state));
     }
 }
