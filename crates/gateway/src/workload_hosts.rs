@@ -246,8 +246,13 @@ impl ExposedPort {
         *request.uri_mut() = path_of(request.uri());
         *request.version_mut() = Version::HTTP_11;
         let place = request.extensions_mut().remove::<http_kit::ConnectionPermit>();
-        if let (Some(place), Some(caller)) = (&place, caller) {
-            place.belongs_to(&caller.subject)?;
+        match (&place, caller) {
+            (Some(place), Some(caller)) => place.belongs_to(&caller.subject)?,
+            (Some(place), None) => {
+                let WorkloadView { spec, project_name, .. } = &*self.workload;
+                place.belongs_to_guests_of(&format!("{} of {project_name}", spec.name))?;
+            }
+            (None, _) => {}
         }
         let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
         let until = no_longer_allowed(gateway.clone(), caller.cloned(), place);

@@ -1,13 +1,16 @@
 //! The client of a connection, as far as the network identifies it. Owns: programs of this machine
-//! are distinguished by account, others by address. Does not know about tokens.
+//! are distinguished by account, containers by their network, others by address. Does not know
+//! about tokens.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Key by which connections are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Client {
     /// An account of this machine: that of the socket at the other end.
     Account(u32),
+    /// A network of containers on this machine: one that only this machine connects to.
+    Containers(Ipv4Addr),
     /// An address; of IPv6 the network of 64 bits, all of whose addresses a client may have.
     Address(IpAddr),
 }
@@ -18,13 +21,55 @@ impl Client {
         let ip = peer.ip().to_canonical();
         let here = here.filter(|here| ip.is_loopback() || ip == here.ip().to_canonical());
         let owner = here.and_then(|here| socket_owner::of(peer, here));
-        owner.map_or_else(|| Self::at(ip), Self::Account)
+        let network = || match ip {
+            IpAddr::V4(ip) if !ip.is_loopback() => container_network::of(ip),
+            _ => None,
+        };
+        let network = || network().map_or_else(|| Self::at(ip), Self::Containers);
+        owner.map_or_else(network, Self::Account)
     }
 
     fn at(address: IpAddr) -> Self {
         Self::Address(match address {
             IpAddr::V4(_) => address,
             IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        })
+    }
+}
+
+/// Networks of containers: bridges of this machine without a device of another machine.
+mod container_network {
+    use std::fs;
+    use std::net::Ipv4Addr;
+    use std::path::Path;
+
+    /// Network that an address is in; `None` if other machines may be in it too.
+    pub(super) fn of(address: Ipv4Addr) -> Option<Ipv4Addr> {
+        let routes = fs::read_to_string("/proc/net/route").ok()?;
+        let (interface, network) = route(&routes, address)?;
+        is_virtual_bridge(Path::new("/sys/class/net"), interface).then_some(network)
+    }
+
+    /// Interface and network of an address that this machine reaches without a gateway.
+    pub(super) fn route(routes: &str, address: Ipv4Addr) -> Option<(&str, Ipv4Addr)> {
+        let number = |word: &str| u32::from_str_radix(word, 16).ok().map(u32::from_be);
+        let each = routes.lines().skip(1).filter_map(|line| {
+            let mut words = line.split_ascii_whitespace();
+            let (interface, network, gateway) = (words.next()?, words.next()?, words.next()?);
+            // Flags, two counters and the metric are in between.
+            Some((interface, number(network)?, number(gateway)?, number(words.nth(4)?)?))
+        });
+        let matching = each.filter(|(_, network, _, mask)| address.to_bits() & mask == *network);
+        let (interface, network, gateway, _) = matching.max_by_key(|(.., mask)| *mask)?;
+        (gateway == 0).then(|| (interface, Ipv4Addr::from_bits(network)))
+    }
+
+    /// `true` for a bridge of which no member is a device.
+    pub(super) fn is_virtual_bridge(interfaces: &Path, name: &str) -> bool {
+        let Ok(members) = fs::read_dir(interfaces.join(name).join("brif")) else { return false };
+        members.flatten().all(|member| {
+            let device = interfaces.join(member.file_name()).join("device");
+            matches!(fs::symlink_metadata(device), Err(error) if error.kind() == std::io::ErrorKind::NotFound)
         })
     }
 }
@@ -140,6 +185,28 @@ mod tests {
             let (client, _open) = of(bound, asked);
             assert_eq!(client, Client::Account(own), "{bound}");
         }
+    }
+
+    #[test]
+    fn containers_are_told_apart_by_the_network_of_a_bridge_without_a_device() {
+        let routes = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\n\
+            eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\n\
+            eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\n\
+            br-1\t00001CAC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\n";
+        let of = |address: &str| container_network::route(routes, address.parse().unwrap());
+        assert_eq!(of("172.28.3.4"), Some(("br-1", "172.28.0.0".parse().unwrap())));
+        assert_eq!(of("192.0.2.9"), Some(("eth0", "192.0.2.0".parse().unwrap())));
+        assert_eq!(of("198.51.100.1"), None, "through a gateway");
+
+        let interfaces = tempfile::tempdir().unwrap();
+        let make = |path: &str| std::fs::create_dir_all(interfaces.path().join(path)).unwrap();
+        ["br-1/brif/veth1", "veth1", "br-2/brif/eth1", "eth1/device", "eth0"]
+            .into_iter()
+            .for_each(make);
+        let is_virtual = |name| container_network::is_virtual_bridge(interfaces.path(), name);
+        assert!(is_virtual("br-1"));
+        assert!(!is_virtual("br-2"), "other machines are behind its device");
+        assert!(!is_virtual("eth0") && !is_virtual("none"));
     }
 
     #[test]

@@ -74,6 +74,17 @@ impl Limits {
     fn caller_max(&self) -> usize {
         (self.own_max() / 2).max(1)
     }
+
+    /// Most connections of one client that callers keep: the others are for callers that have none.
+    fn kept_max(&self) -> usize {
+        self.own_max() - self.own_max() / 8
+    }
+
+    /// Most connections of all containers of this machine, and of all guests of workloads: a user
+    /// can make many of both.
+    fn group_max(&self) -> usize {
+        (self.connections / 2).max(1)
+    }
 }
 
 /// Limit that a connection would exceed.
@@ -85,6 +96,12 @@ pub(crate) enum Full {
          try again in {RETRY_S} s"
     )]
     Own(usize),
+    /// The containers of this machine have all they may have.
+    #[error(
+        "{0} connections of containers of this machine are open, the most allowed; try again in \
+         {RETRY_S} s"
+    )]
+    Containers(usize),
     /// There are no more.
     #[error("too many connections are open; try again in {RETRY_S} s")]
     All,
@@ -104,14 +121,20 @@ struct Table {
     all: BTreeMap<u64, Entry>,
     by_client: BTreeMap<Client, usize>,
     by_caller: BTreeMap<Arc<str>, usize>,
+    /// Connections of a client that have a caller or guests.
+    kept: BTreeMap<Client, usize>,
 }
 
 #[derive(Debug)]
 struct Entry {
     connection: Arc<Connection>,
     client: Client,
-    /// Principal of the token in its newest request.
+    /// `true` for a listed proxy, which connects for many.
+    is_proxy: bool,
+    /// Principal of the token in its newest request, or the guests that it is one of.
     caller: Option<Arc<str>>,
+    /// `true` if its newest request had no token and was for a workload that is open to everyone.
+    is_guest: bool,
 }
 
 /// Permit of a connection. An upgraded connection keeps it.
@@ -156,6 +179,14 @@ impl Connections {
         if !is_proxy && own >= own_max && !table.make_room(|one| one.client == client) {
             return Err(Full::Own(own_max));
         }
+        let group_max = self.limits.group_max();
+        let is_container = |one: &Entry| matches!(one.client, Client::Containers(_));
+        if matches!(client, Client::Containers(_))
+            && table.all.values().filter(|one| is_container(one)).count() >= group_max
+            && !table.make_room(is_container)
+        {
+            return Err(Full::Containers(group_max));
+        }
         // The number of accounts on this machine is limited; addresses can be made at will.
         let is_first = own == 0 && matches!(client, Client::Account(_));
         let reserved = if is_proxy || is_first { 0 } else { self.limits.reserved() };
@@ -166,7 +197,13 @@ impl Connections {
         let connection = Arc::<Connection>::default();
         let number = table.next;
         table.next += 1;
-        let entry = Entry { connection: connection.clone(), client, caller: None };
+        let entry = Entry {
+            connection: connection.clone(),
+            client,
+            is_proxy,
+            caller: None,
+            is_guest: false,
+        };
         table.all.insert(number, entry);
         *table.by_client.entry(client).or_default() += 1;
         drop(table);
@@ -207,9 +244,18 @@ impl Table {
         one_less(&mut self.by_client, &entry.client);
         if let Some(caller) = &entry.caller {
             one_less(&mut self.by_caller, caller);
+            one_less(&mut self.kept, &entry.client);
         }
         Some(entry)
     }
+}
+
+fn too_many(who: &str, own: usize) -> ApiError {
+    let why = format!(
+        "{who} has {own} connections open, the most allowed; close some, or try again in {RETRY_S} s"
+    );
+    let refused = ApiError::new(StatusCode::TOO_MANY_REQUESTS, why);
+    ApiError { retry_after_s: Some(RETRY_S), ..refused }
 }
 
 fn one_less<K: Ord>(counts: &mut BTreeMap<K, usize>, of: &K) {
@@ -235,28 +281,57 @@ impl ConnectionPermit {
     /// # Errors
     /// The caller has as many as allowed, and none of them is idle.
     pub fn belongs_to(&self, caller: &str) -> Result<(), ApiError> {
+        self.count(caller, false)
+    }
+
+    /// Counts the connection among those of the guests of a workload: its request has no token.
+    ///
+    /// # Errors
+    /// They, or the guests of all workloads, have as many as allowed, and none of them is idle.
+    pub fn belongs_to_guests_of(&self, workload: &str) -> Result<(), ApiError> {
+        self.count(&format!("the group of guests of {workload}"), true)
+    }
+
+    fn count(&self, caller: &str, is_guest: bool) -> Result<(), ApiError> {
         let (all, number) = (&self.0.all, self.0.number);
-        let most = all.limits.caller_max();
+        let limits = &all.limits;
         let mut table = all.table();
         let is_of_caller = |one: &Entry| one.caller.as_deref() == Some(caller);
-        if table.all.get(&number).is_none_or(is_of_caller) {
+        let Some(own) = table.all.get(&number).filter(|own| !is_of_caller(own)) else {
             // Counted before, or closed for another one and about to end.
             return Ok(());
+        };
+        let (client, is_proxy, had_caller) = (own.client, own.is_proxy, own.caller.is_some());
+        let of_caller = table.by_caller.get(caller).copied().unwrap_or(0);
+        let most = if is_guest { limits.own_max() } else { limits.caller_max() };
+        if of_caller >= most && !table.make_room(is_of_caller) {
+            return Err(too_many(caller, of_caller));
         }
-        let own = table.by_caller.get(caller).copied().unwrap_or(0);
-        if own >= most && !table.make_room(is_of_caller) {
-            let why = format!(
-                "{caller} has {own} connections open, the most allowed; close some, or try again \
-                 in {RETRY_S} s"
-            );
-            let refused = ApiError::new(StatusCode::TOO_MANY_REQUESTS, why);
-            return Err(ApiError { retry_after_s: Some(RETRY_S), ..refused });
+        let guests_max = limits.group_max();
+        if is_guest
+            && table.all.values().filter(|one| one.is_guest).count() >= guests_max
+            && !table.make_room(|one| one.is_guest)
+        {
+            return Err(too_many("the group of guests of all workloads", guests_max));
+        }
+        // So a further caller of an account always finds a place, however many tokens others have.
+        let is_first = of_caller == 0 && !is_guest;
+        let kept = table.kept.get(&client).copied().unwrap_or(0);
+        if !(is_first || is_proxy || had_caller)
+            && kept >= limits.kept_max()
+            && !table.make_room(|one| one.client == client && one.caller.is_some())
+        {
+            return Err(too_many("this account or address", kept));
         }
         let caller: Arc<str> = caller.into();
         *table.by_caller.entry(caller.clone()).or_default() += 1;
-        let before = table.all.get_mut(&number).and_then(|one| one.caller.replace(caller));
-        if let Some(before) = before {
-            one_less(&mut table.by_caller, &before);
+        let before = table.all.get_mut(&number).and_then(|one| {
+            one.is_guest = is_guest;
+            one.caller.replace(caller)
+        });
+        match before {
+            Some(before) => one_less(&mut table.by_caller, &before),
+            None => *table.kept.entry(client).or_default() += 1,
         }
         Ok(())
     }

@@ -194,3 +194,57 @@ fn large_bodies_of_many_callers_leave_room_for_one_that_has_none() {
     assert_eq!(sends(&all, "newer", 1 << 20).unwrap_err(), StatusCode::TOO_MANY_REQUESTS);
     drop((kept, new));
 }
+
+#[test]
+fn a_further_caller_finds_a_place_however_many_tokens_its_account_has() {
+    let all = connections(64);
+    let admit = || all.admit_client(Client::Account(1000), false);
+    let mut kept = Vec::new();
+    let mut keep = |caller: &str| {
+        let place = admit().expect("room");
+        let busy = asks(&place);
+        let result = place.belongs_to(caller);
+        result.map(|()| kept.push((busy, place)))
+    };
+    for caller in ["ada", "ben"] {
+        while keep(caller).is_ok() {}
+    }
+    // Of 16 places two are left, which no caller keeps beside another.
+    let refused = keep("ben").unwrap_err();
+    assert_eq!(
+        refused.message(),
+        "this account or address has 14 connections open, the most allowed; close some, or try \
+         again in 5 s"
+    );
+    keep("admin").unwrap();
+    drop(kept);
+    assert!(all.table().kept.is_empty());
+}
+
+#[test]
+fn guests_of_a_workload_take_a_quarter_from_wherever_they_come_and_all_guests_half() {
+    let all = connections(64);
+    let mut kept = Vec::new();
+    let mut keep = |number: usize, workload: &str| {
+        let client = address(&format!("192.0.2.{number}"));
+        let place = all.admit_client(client, false).expect("room");
+        let busy = asks(&place);
+        let result = place.belongs_to_guests_of(workload);
+        result.map(|()| kept.push((busy, place)))
+    };
+    let mut take = |workload: &str| (0..40).filter(|it| keep(*it, workload).is_ok()).count();
+    assert_eq!([take("a"), take("b"), take("c")], [16, 16, 0]);
+    let user = all.admit_client(address("192.0.2.77"), false).expect("room");
+    user.belongs_to("ada").unwrap();
+}
+
+#[test]
+fn containers_take_a_quarter_by_network_and_half_together() {
+    let all = connections(64);
+    let mut kept = Vec::new();
+    let network = |number| Client::Containers([172, number, 0, 0].into());
+    let mut take = |client| take(&all, &mut kept, client, 64);
+    assert_eq!([17, 18, 19].map(|number| take(network(number))), [16, 16, 0]);
+    assert_eq!(all.admit_client(network(20), false).unwrap_err(), Full::Containers(32));
+    assert_eq!(take(address("192.0.2.1")), 16);
+}
