@@ -3,6 +3,7 @@
 
 pub mod clock_shift;
 mod eviction;
+mod kept_deletions;
 mod ledger;
 mod moment;
 mod past;
@@ -10,6 +11,7 @@ mod rows;
 mod snapshot;
 
 pub use eviction::{BeneficiaryBody, ReasonBody};
+pub use kept_deletions::KeptDeletions;
 pub use ledger::{AllocationRow, GpuUseRow, LagRow, LagUnit, LedgerRow};
 pub use moment::{Ids, Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use past::{

@@ -11,7 +11,7 @@ use spec::{NodeTypes, Rules, ShareChange, WorkloadKind, WorkloadPast, WorkloadSp
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::ReasonBody;
+use crate::{KeptDeletions, ReasonBody};
 
 use crate::ledger::{AllocationRow, GpuUseRow, LagRow};
 
@@ -527,11 +527,11 @@ pub enum Change {
     WorkloadRestored(Uuid),
     /// A pod is new or has another state.
     Pod(PodRow),
-    /// Pods of workloads that were deleted before this are no longer kept.
-    PodsGone(Instant),
-    /// Workloads that were deleted before this are no longer kept, except for the one with the
-    /// highest `seq`: it holds the highest `seq` given out. Their pods are deleted first.
-    WorkloadsGone(Instant),
+    /// Pods of all deleted workloads but these are no longer kept.
+    PodsGone(KeptDeletions),
+    /// All deleted workloads but these are no longer kept, except for the one with the highest
+    /// `seq`: it holds the highest `seq` given out. Their pods are deleted first.
+    WorkloadsGone(KeptDeletions),
     /// An event happened.
     Event(EventRow),
     /// A request was audited.

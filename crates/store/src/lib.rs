@@ -10,6 +10,7 @@ mod backup;
 mod connection;
 mod error;
 mod fault;
+mod kept_deletions;
 mod ledger;
 mod lock;
 mod pasts;

@@ -10,6 +10,7 @@ use units::Instant;
 
 use crate::connection::Connection;
 use crate::fault::{Fault, Result};
+use crate::kept_deletions::is_kept;
 use crate::reading::{Reading, read, read_with};
 use crate::statement::Statement;
 use crate::write::CLOCK;
@@ -91,12 +92,13 @@ async fn living(db: &mut Connection<'_>) -> Result<Snapshot> {
 
 /// Reads what was deleted.
 pub(crate) async fn past(db: &mut Connection<'_>, filter: PastFilter) -> Result<Past> {
+    let kept = is_kept(filter.kept);
     let those = match filter.id {
-        None => "workloads.deleted_at >= $1",
-        Some(_) => "workloads.deleted_at >= $1 AND workloads.id = $2",
+        None => kept,
+        Some(_) => format!("{kept} AND workloads.id = $2"),
     };
     let statement = |sql: String| {
-        let statement = Statement::new("read what was deleted", sql).at(filter.since);
+        let statement = Statement::new("read what was deleted", sql).at(filter.kept.since);
         filter.id.into_iter().fold(statement, |statement, id| statement.text(id.to_string()))
     };
     // Ordered by an expression: for the column SQLite would read all workloads in its order.
@@ -118,16 +120,11 @@ pub(crate) async fn past(db: &mut Connection<'_>, filter: PastFilter) -> Result<
     })
 }
 
-/// Time of the deletion that `others` later ones followed; `None` if there are fewer.
-pub(crate) async fn deleted_before(
-    db: &mut Connection<'_>,
-    others: u64,
-) -> Result<Option<Instant>> {
-    let sql = "SELECT deleted_at FROM workloads WHERE deleted_at IS NOT NULL
-        ORDER BY deleted_at DESC LIMIT 1 OFFSET $1";
-    let statement = Statement::new("count what was deleted", sql).int(others);
-    let at = read_with(db, "workloads", statement, |r| Ok(Instant(r.number("deleted_at")?)));
-    Ok(at.await?.pop())
+/// Number of workloads of each project that were deleted since then.
+pub(crate) async fn deleted_counts(db: &mut Connection<'_>, since: Instant) -> Result<Vec<u64>> {
+    let sql = "SELECT COUNT(*) AS n FROM workloads WHERE deleted_at >= $1 GROUP BY project_id";
+    let statement = Statement::new("count what was deleted", sql).at(since);
+    read_with(db, "workloads", statement, |r| r.number("n")).await
 }
 
 fn read_department(r: &Reading<'_>) -> Result<DepartmentRow> {

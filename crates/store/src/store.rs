@@ -145,13 +145,13 @@ impl Store {
         read::past(&mut reader.connection(), filter).await.map_err(|fault| self.named(fault))
     }
 
-    /// Time of the deletion that `others` later ones followed; `None` if there are fewer.
+    /// Number of workloads that were deleted since then, of each project that has any.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub async fn deleted_before(&self, others: u64) -> Result<Option<Instant>, Error> {
+    pub async fn deleted_counts(&self, since: Instant) -> Result<Vec<u64>, Error> {
         let mut reader = self.reader().await?;
-        let found = read::deleted_before(&mut reader.connection(), others).await;
+        let found = read::deleted_counts(&mut reader.connection(), since).await;
         found.map_err(|fault| self.named(fault))
     }
 

@@ -6,11 +6,12 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::fault::Result;
+use crate::kept_deletions::is_kept;
 use crate::statement::Statement;
 use records::{
     AllocationRow, AuditRow, Change, ClockRow, CredentialRow, DepartmentRow, Desired, EventRow,
-    GpuUseRow, LagRow, LagUnit, Log, ObjectRow, PodRow, ProjectRow, SampleRow, UsageRow,
-    WorkloadRow, WorkloadState,
+    GpuUseRow, KeptDeletions, LagRow, LagUnit, Log, ObjectRow, PodRow, ProjectRow, SampleRow,
+    UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// Key of the row of `meta` with the offset of the wall clock.
@@ -73,17 +74,8 @@ fn statement(change: &Change) -> Result<Statement<'_>> {
         Change::WorkloadArchived(id, kind, user) => Ok(archived(*id, Some((*kind, user)))),
         Change::WorkloadRestored(id) => Ok(archived(*id, None)),
         Change::Pod(row) => pod(row),
-        Change::PodsGone(before) => Ok(Statement::new(
-            "delete pods",
-            "DELETE FROM pods WHERE workload_id IN (SELECT id FROM workloads WHERE deleted_at < $1)",
-        )
-        .at(*before)),
-        Change::WorkloadsGone(before) => Ok(Statement::new(
-            "delete workloads",
-            "DELETE FROM workloads
-             WHERE deleted_at < $1 AND seq < (SELECT MAX(seq) FROM workloads)",
-        )
-        .at(*before)),
+        Change::PodsGone(kept) => Ok(pods_gone(*kept)),
+        Change::WorkloadsGone(kept) => Ok(workloads_gone(*kept)),
         Change::Event(row) => Ok(event(row)),
         Change::Audit(row) => audit_row(row),
         Change::LogKeptFrom(log, seq) => Ok(log_kept_from(*log, *seq)),
@@ -439,4 +431,22 @@ fn desired_text(desired: Desired) -> &'static str {
         Desired::Suspend => "suspend",
         Desired::Delete => "delete",
     }
+}
+
+fn pods_gone(kept: KeptDeletions) -> Statement<'static> {
+    let sql = format!(
+        "DELETE FROM pods WHERE workload_id IN
+         (SELECT id FROM workloads WHERE deleted_at IS NOT NULL AND NOT ({}))",
+        is_kept(kept)
+    );
+    Statement::new("delete pods", sql).at(kept.since)
+}
+
+fn workloads_gone(kept: KeptDeletions) -> Statement<'static> {
+    let sql = format!(
+        "DELETE FROM workloads WHERE deleted_at IS NOT NULL AND NOT ({})
+         AND seq < (SELECT MAX(seq) FROM workloads)",
+        is_kept(kept)
+    );
+    Statement::new("delete workloads", sql).at(kept.since)
 }

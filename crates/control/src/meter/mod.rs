@@ -168,11 +168,14 @@ impl Meter {
             self.shared.write(Purpose::Samples, some, now).await?;
         }
         let forgets = now >= self.forgets_from;
+        let deleted_max = self.shared.user_limits.get(UserLimit::DeletedWorkloads);
+        if forgets && deleted::are_too_many(&self.shared.store, deleted_max, now).await? {
+            deleted::forget(&self.shared.store, deleted_max, now).await?;
+        }
         if forgets && used::hour(now) != self.forgot_at {
             let before = Instant(now.0.saturating_sub(used::KEPT_MS));
             let gone = [Change::AllocationsGone(before), Change::GpuUseGone(before)];
             self.shared.store.apply(&gone).await?;
-            let deleted_max = self.shared.user_limits.get(UserLimit::DeletedWorkloads);
             deleted::forget(&self.shared.store, deleted_max, now).await?;
             self.forgot_at = used::hour(now);
         }

@@ -2,6 +2,8 @@
 
 use control::Clock as _;
 use engine::Exit;
+use store::Database;
+use store::testing::PgServer;
 use view::{Phase, PodState};
 
 use crate::world::{World, nodes, training};
@@ -57,4 +59,32 @@ async fn it_is_forgotten_after_thirty_days_and_its_number_is_not_given_out_again
     w.until("a sample", |_| w.handle.sample().at == w.clock.now()).await;
     w.restart().await;
     assert_eq!(w.submit(1, training("next", 0)).await.seq, last + 1);
+}
+
+#[tokio::test]
+async fn of_too_many_those_of_the_project_with_the_most_are_forgotten() {
+    let server = PgServer::shared();
+    let postgres = match &server {
+        Some(server) => Some(Database::Postgres(server.database().await)),
+        None => None,
+    };
+    for database in [Some(Database::Sqlite), postgres].into_iter().flatten() {
+        let mut w = World::that_shows_deleted(3, database).await;
+        for (project, name) in [(2, "mine"), (1, "a"), (1, "b"), (1, "c"), (1, "d"), (1, "last")] {
+            w.submit(project, training(name, 0)).await;
+            w.phase(name, Phase::Running).await;
+            w.clock.advance_ms(1000);
+            w.delete(name).await;
+            w.becomes("").await;
+        }
+        let names = async |w: &World| -> Vec<String> {
+            known(w).await.into_iter().map(|(name, _)| name).collect()
+        };
+        assert_eq!(names(&w).await, ["d", "last", "mine"]);
+        // Also in the database, within the hour.
+        w.clock.advance_ms(3_600_000);
+        w.until("a sample", |_| w.handle.sample().at == w.clock.now()).await;
+        w.restart().await;
+        assert_eq!(names(&w).await, ["d", "last", "mine"]);
+    }
 }

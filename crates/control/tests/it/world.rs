@@ -11,7 +11,8 @@ use records::EventFilter;
 use serde_json::json;
 use spec::{
     CleanPods, DistributedSpec, Framework, GpuRequest, MASTER, NodeGpu, NodeSpec, Place, PodSet,
-    PodSpec, Priority, Restart, ShareChange, WORKER, WorkloadKind, WorkloadSpec,
+    PodSpec, Priority, Restart, ShareChange, UserLimit, UserLimits, WORKER, WorkloadKind,
+    WorkloadSpec,
 };
 use sqlx::Connection;
 use store::{Database, Store};
@@ -37,12 +38,22 @@ struct Kept {
     samples: bool,
     /// Time for which places are kept, in milliseconds.
     places_kept_ms: u64,
+    /// Number of deleted workloads that are shown; `None` for the usual one.
+    deleted: Option<u64>,
 }
 
 impl Default for Kept {
     fn default() -> Self {
         let Settings { ended_kept: ended, places_kept_ms, .. } = Settings::default();
-        Self { recording_max: RECORDING_MAX, ended, samples: false, places_kept_ms }
+        Self { recording_max: RECORDING_MAX, ended, samples: false, places_kept_ms, deleted: None }
+    }
+}
+
+impl Kept {
+    fn user_limits(self) -> UserLimits {
+        let mut limits = UserLimits::default();
+        self.deleted.into_iter().for_each(|most| limits.set(UserLimit::DeletedWorkloads, most));
+        limits
     }
 }
 
@@ -205,6 +216,13 @@ impl World {
     pub(crate) async fn that_keeps(ended: usize, database: Database) -> Self {
         let (kept, policy) = (Kept { ended, ..Kept::default() }, sched::Policy::default());
         Box::pin(Self::open((database, kept), nodes(1, 8), &[8, 8], policy)).await
+    }
+
+    /// A world with two projects that shows so many deleted workloads.
+    pub(crate) async fn that_shows_deleted(deleted: u64, database: Database) -> Self {
+        let (kept, policy) =
+            (Kept { deleted: Some(deleted), ..Kept::default() }, sched::Policy::default());
+        Box::pin(Self::open((database, kept), nodes(1, 1), &[1, 1], policy)).await
     }
 
     /// A world with one GPU that keeps no place through a failure.
@@ -561,7 +579,7 @@ async fn open(
         settings: Settings {
             ended_kept: kept.ended,
             places_kept_ms: kept.places_kept_ms,
-            ..Settings::default()
+            user_limits: kept.user_limits(),
         },
         samples: if kept.samples { vec![sample()] } else { Vec::new() },
         kept: control::RetentionPolicy::default(),

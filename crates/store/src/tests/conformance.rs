@@ -76,8 +76,10 @@ pub(super) async fn what_was_deleted_is_read_and_forgotten_but_for_the_highest_n
     let deleted = store.deleted_pods(&pods).await.unwrap();
     assert_eq!(deleted, [(pods[0], true), (pods[1], false)].into(), "nothing of what is unknown");
     store.apply(&[gone(30, &workloads[1])]).await.unwrap();
-    let read =
-        async |since, id| store.past(PastFilter { since: Instant(since), id }).await.unwrap();
+    let read = async |since, id| {
+        let kept = KeptDeletions { since: Instant(since), of_project: u64::MAX };
+        store.past(PastFilter { kept, id }).await.unwrap()
+    };
     let all = read(20, None).await;
     assert_eq!((all.workloads.len(), all.pods.len()), (2, 2));
     assert_eq!(all.projects, [project(1, "team-a")]);
@@ -87,11 +89,20 @@ pub(super) async fn what_was_deleted_is_read_and_forgotten_but_for_the_highest_n
         read(21, Some(workloads[0].id)).await,
         Past { departments: one.departments, ..Past::default() }
     );
-    let deleted_before = async |others| store.deleted_before(others).await.unwrap();
-    assert_eq!(deleted_before(1).await, Some(Instant(20)));
-    assert_eq!(deleted_before(2).await, None);
+    let deleted_counts = async |since| store.deleted_counts(Instant(since)).await.unwrap();
+    assert_eq!(deleted_counts(20).await, [2]);
+    assert_eq!(deleted_counts(21).await, [1]);
+    assert_eq!(deleted_counts(31).await, [0; 0]);
 
-    let all = Instant(u64::MAX);
+    // Of a project that has too many the newest is kept.
+    let newest = KeptDeletions { since: Instant(0), of_project: 1 };
+    let shown = store.past(PastFilter { kept: newest, id: None }).await.unwrap();
+    assert_eq!((shown.workloads.len(), shown.pods.len()), (1, 1));
+    assert_eq!(shown.workloads[0].id, workloads[1].id);
+    store.apply(&[Change::PodsGone(newest), Change::WorkloadsGone(newest)]).await.unwrap();
+    assert_eq!(read(0, None).await, shown);
+
+    let all = KeptDeletions { since: Instant(u64::MAX), of_project: u64::MAX };
     store.apply(&[Change::PodsGone(all), Change::WorkloadsGone(all)]).await.unwrap();
     let left = read(0, None).await;
     assert_eq!((left.workloads.len(), left.workloads[0].seq, left.pods.len()), (1, 2, 0));
