@@ -2,16 +2,18 @@
 //! killed before that is touched. Does not know about: other disks, and what follows for a
 //! workload.
 
-use std::collections::BTreeMap;
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use engine::{DiskRoom, DiskSpace, Error, RunKey};
 use rustix::fs::CWD;
 use trees::{Entry, Next, Visitor};
 
+use crate::measure::own_subtrees;
 use crate::record::{StateFile, now_ms};
 use crate::shared::{LocalEngineState, blocking};
 use crate::stop::stop;
@@ -143,6 +145,8 @@ fn sizes(shared: &LocalEngineState) -> BTreeMap<RunKey, DiskRoom> {
     let end = Instant::now() + COUNTING_MAX;
     let mut sizes = BTreeMap::new();
     let keys = shared.keys_where(lives);
+    let processes = own_subtrees(shared);
+    let device = fs::metadata(&shared.paths.root).map(|about| about.dev()).ok();
     for (left, key) in (1_u32..=u32::try_from(keys.len()).unwrap_or(u32::MAX)).rev().zip(keys) {
         // Each has its part of the time: one with very many files does not hide those after it.
         let now = Instant::now();
@@ -155,9 +159,32 @@ fn sizes(shared: &LocalEngineState) -> BTreeMap<RunKey, DiskRoom> {
                 let _vanished = trees::walk(folder, &mut count);
             }
         }
+        let own = processes.get(&key).map(|own| own.pids.as_slice()).unwrap_or_default();
+        count.room.bytes += device.map_or(0, |device| held_bytes(own, device, until));
         sizes.insert(key, count.room);
     }
     sizes
+}
+
+/// Bytes of deleted files on a device that these processes hold open: no folder has them any more.
+fn held_bytes(pids: &[i32], device: u64, until: Instant) -> u64 {
+    let mut counted = BTreeSet::new();
+    let mut bytes = 0;
+    for pid in pids {
+        // A process that has ended holds nothing.
+        let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
+        for file in files.flatten() {
+            if Instant::now() > until {
+                return bytes;
+            }
+            let Ok(about) = fs::metadata(file.path()) else { continue };
+            let is_deleted = about.is_file() && about.nlink() == 0 && about.dev() == device;
+            if is_deleted && counted.insert(about.ino()) {
+                bytes += about.blocks() * 512;
+            }
+        }
+    }
+    bytes
 }
 
 struct Count {
@@ -171,5 +198,33 @@ impl Visitor for Count {
         self.room.bytes += u64::try_from(about.st_blocks).unwrap_or_default() * 512;
         self.room.files += 1;
         Ok(if Instant::now() > self.until { Next::End } else { Next::Into })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn deleted_files_that_a_process_holds_open_count_once() {
+        let mut file = tempfile::tempfile().expect("a file without a name");
+        file.write_all(&[7; 256 << 10]).expect("written");
+        file.sync_all().expect("on the disk");
+        let _again = file.try_clone().expect("a second handle");
+        let kept = tempfile::NamedTempFile::new().expect("a file");
+        kept.as_file().set_len(1 << 20).expect("longer");
+        let own = [i32::try_from(std::process::id()).expect("an id")];
+        let device = file.metadata().expect("there").dev();
+        let later = Instant::now() + Duration::from_secs(60);
+        // Other tests of this process hold files as well, if they share it.
+        let before = held_bytes(&own, device, later);
+        drop(kept);
+        assert!(before >= 256 << 10, "{before}");
+        assert_eq!(held_bytes(&own, device + 1, later), 0);
+        assert_eq!(held_bytes(&[], device, later), 0);
+        drop((file, _again));
+        assert!(held_bytes(&own, device, later) <= before - (256 << 10));
     }
 }

@@ -124,7 +124,7 @@ fn running(shared: &LocalEngineState) -> impl Iterator<Item = RunKey> {
 }
 
 /// The processes of each run that has started: those below its supervisor.
-fn own_subtrees(shared: &LocalEngineState) -> BTreeMap<RunKey, Subtree> {
+pub(crate) fn own_subtrees(shared: &LocalEngineState) -> BTreeMap<RunKey, Subtree> {
     let holder = |key| Some((shared.dir(key).holder().ok()??.as_raw_nonzero().get(), key));
     let supervisors: BTreeMap<i32, RunKey> = running(shared).filter_map(holder).collect();
     let subtrees = subtrees(&supervisors.keys().copied().collect());

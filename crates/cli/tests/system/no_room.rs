@@ -58,6 +58,14 @@ fn a_run_that_makes_files_without_end_is_killed_although_there_are_bytes_left() 
 }
 
 #[test]
+fn a_run_that_holds_what_it_deleted_open_is_killed_for_it() {
+    let Some(sandbox) = on_a_small_disk() else { return };
+    let fills = "exec 3>big; rm big; while head -c 1000000 /dev/zero >&3; do sleep 0.02; done";
+    is_killed(&sandbox, fills);
+    sandbox.await_status("runai list jobs", "good", "Running");
+}
+
+#[test]
 fn one_that_fills_the_disk_faster_than_anybody_looks_is_killed_all_the_same() {
     let Some(sandbox) = on_a_small_disk() else { return };
     is_killed(&sandbox, "cat /dev/zero > big");
