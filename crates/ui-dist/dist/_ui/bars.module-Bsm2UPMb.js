@@ -1,1 +1,0 @@
-var e={track:`_track_d1pt7_2`,free:`_free_d1pt7_19`,part:`_part_d1pt7_23`,over:`_over_d1pt7_26`,tick:`_tick_d1pt7_31`,fair:`_fair_d1pt7_37`,gpus:`_gpus_d1pt7_42`,gpu:`_gpu_d1pt7_42`,tip:`_tip_d1pt7_66`};export{e as t};
