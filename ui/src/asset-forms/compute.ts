@@ -3,7 +3,7 @@ import type { ComputeAsset } from "../api/types";
 import { countGpus, printGpus } from "../kit/Status";
 
 /** `100M` as `100 MB`, `20Gi` as `20 GiB`. */
-export function printBytes(quantity: string): string {
+export function printQuantity(quantity: string): string {
   return quantity.replace(/^([\d.]+)([kKMGTP]i?)$/u, "$1 $2B");
 }
 
@@ -14,6 +14,6 @@ export function printCompute(spec: ComputeAsset["spec"]): string {
   if (devices === 0) return "no GPU";
   const portion = gpuPortionRequest ?? 1;
   if (!gpuMemoryRequest && portion >= 1) return countGpus(devices);
-  const part = gpuMemoryRequest ? printBytes(gpuMemoryRequest) : `${printGpus(portion * 100)} %`;
+  const part = gpuMemoryRequest ? printQuantity(gpuMemoryRequest) : `${printGpus(portion * 100)} %`;
   return `${part} of ${devices === 1 ? "1 GPU" : `each of ${devices} GPUs`}`;
 }

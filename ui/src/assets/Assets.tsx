@@ -5,7 +5,7 @@ import { useParams } from "wouter";
 import { useMay } from "../api/session";
 import type { ComputeAsset, EnvironmentAsset } from "../api/types";
 import { ComputeForm, EnvironmentForm } from "../asset-forms/AssetForm";
-import { printBytes, printCompute } from "../asset-forms/compute";
+import { printQuantity, printCompute } from "../asset-forms/compute";
 import { Button } from "../kit/Button";
 import type { Column } from "../kit/grid/columns";
 import page from "../kit/page.module.css";
@@ -92,7 +92,7 @@ const COMPUTE: Column<Asset>[] = [
     width: 110,
     rank: 2,
     isNumber: true,
-    cell: (asset) => printBytes(spec(asset).cpuMemoryRequest ?? ""),
+    cell: (asset) => printQuantity(spec(asset).cpuMemoryRequest ?? ""),
   },
   ...REST,
 ];

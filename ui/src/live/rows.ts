@@ -35,8 +35,9 @@ export interface WorkloadRow {
   podsRequested: number;
   nodePools: string[];
   gpusAllocated: number;
-  /** Bytes. */
+  /** Bytes of each GPU. */
   gpuMemoryRequested?: number;
+  /** Bytes of all of them. */
   gpuMemoryAllocated: number;
   /** Since when its GPUs do not compute. */
   idleSince?: string;
@@ -61,6 +62,14 @@ export interface WorkloadRow {
   /** Set by the worker: the reasons behind `why`, most important first. */
   reasons?: Reason[];
 }
+
+/** Category of each type of workload. */
+export const CATEGORIES: Record<string, string> = {
+  Training: "Train",
+  Distributed: "Train",
+  Workspace: "Build",
+  Inference: "Deploy",
+};
 
 /** Values of a row that the stream leaves out where they are so. */
 export const NOTHING = {

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 
 import type { Condition } from "./conditions";
 import type { LiveEvent } from "../api/types";
-import type { WorkloadRow } from "./rows";
-import { compare, Store } from "./store";
+import type { Kinds, WorkloadRow } from "./rows";
+import { inOrder, Store } from "./store";
 
 function workload(id: string, more: Partial<WorkloadRow> = {}): WorkloadRow {
   return {
@@ -90,6 +90,35 @@ test("a shared reason is in every row that names it, and rows are new when it ch
   expect(store.counts().waiting).toEqual([{ code: "P102", message: "two", count: 1, gpus: 1 }]);
 });
 
-test("numbers are ordered by size, and what is missing comes last", () => {
-  expect([10, undefined, 9, 1].toSorted(compare)).toEqual([1, 9, 10, undefined]);
+function sorted(all: unknown[], sign: 1 | -1): unknown[] {
+  return all.toSorted((a, b) => inOrder(a, b, sign));
+}
+
+test("numbers are ordered by size, and what is missing comes last in both directions", () => {
+  expect(sorted([10, undefined, 9, 1], 1)).toEqual([1, 9, 10, undefined]);
+  expect(sorted([10, undefined, 9, 1], -1)).toEqual([10, 9, 1, undefined]);
+  expect(sorted(["", "b", "a"], -1)).toEqual(["b", "a", ""]);
+  expect(sorted([["n2"], [], ["n1", "n2"]], 1)).toEqual([["n1", "n2"], ["n2"], []]);
+  expect(inOrder(["n1"], ["n1"])).toBe(0);
+});
+
+test("columns that show another field than they have are sorted by what they show", () => {
+  const store = new Store();
+  const types = { a: "Workspace", b: "Training", c: "Inference", d: "Distributed" };
+  for (const [id, type] of Object.entries(types)) {
+    store.set("workload", id, workload(id, { type, departmentId: id === "a" ? "1" : "2" }));
+  }
+  for (const [id, name] of [
+    ["1", "zoology"],
+    ["2", "arts"],
+  ] as const) {
+    store.set("department", id, { id, name } as Kinds["department"]);
+  }
+  expect(names(store, { sort: "category" })).toEqual(["a", "c", "b", "d"]);
+  expect(names(store, { sort: "architecture" })).toEqual(["d", "a", "b", "c"]);
+  expect(names(store, { sort: "departmentName" })).toEqual(["b", "c", "d", "a"]);
+  const [by, others] = [store.stateOf("workload", "departmentName"), store.stateOf("workload")];
+  store.set("department", "1", { id: "1", name: "algebra" } as Kinds["department"]);
+  expect(store.stateOf("workload", "departmentName")).not.toBe(by);
+  expect(store.stateOf("workload")).toBe(others);
 });

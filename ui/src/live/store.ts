@@ -1,7 +1,14 @@
 // All objects of the stream, and views of them: filtered, sorted, cut. Knows nothing of connections.
 import { test, valueAt } from "./conditions";
 import type { Versioned, ViewAnswer, ViewSpec, WorkloadCounts } from "./protocol";
-import { type Kind, type Kinds, NOTHING, type SharedReason, type WorkloadRow } from "./rows";
+import {
+  CATEGORIES,
+  type Kind,
+  type Kinds,
+  NOTHING,
+  type SharedReason,
+  type WorkloadRow,
+} from "./rows";
 
 /** Fields that the search box looks in, by kind. */
 const SEARCHED: Partial<Record<Kind, string[]>> = {
@@ -53,8 +60,9 @@ export class Store {
   }
 
   /** Changes with every change of what a view of this kind shows. */
-  stateOf(kind: Kind): string {
-    const kinds = kind === "workload" ? [kind, "reason", "department"] : [kind];
+  stateOf(kind: Kind, sort?: string): string {
+    const kinds = kind === "workload" ? [kind, "reason"] : [kind];
+    if (sort === "departmentName") kinds.push("department");
     return [this.#born, ...kinds.map((one) => this.#touched.get(one) ?? 0)].join(" ");
   }
 
@@ -143,19 +151,26 @@ export class Store {
     }
     if (spec.sort) {
       const sign = spec.descending ? -1 : 1;
-      found.sort((a, b) => sign * compare(a.key, b.key) || (a.id < b.id ? -1 : 1));
+      found.sort((a, b) => inOrder(a.key, b.key, sign) || (a.id < b.id ? -1 : 1));
     }
     return found.map(({ id }) => id);
   }
 
   #key({ sort, kind }: ViewSpec, object: Kinds[Kind]): unknown {
-    if (kind === "workload" && sort === "why") {
-      return this.#reasonsOf(object as WorkloadRow)?.[0]?.code;
+    if (kind !== "workload") return valueAt(object, sort ?? "");
+    const row = object as WorkloadRow;
+    switch (sort) {
+      case "why":
+        return this.#reasonsOf(row)?.[0]?.code;
+      case "departmentName":
+        return this.get("department", row.departmentId)?.name;
+      case "category":
+        return CATEGORIES[row.type];
+      case "architecture":
+        return row.type === "Distributed" ? "Distributed" : "Standard";
+      default:
+        return valueAt(row, sort ?? "");
     }
-    if (kind === "workload" && sort === "departmentName") {
-      return this.get("department", (object as WorkloadRow).departmentId)?.name;
-    }
-    return valueAt(object, sort ?? "");
   }
 
   /** Sums over all workloads. */
@@ -202,11 +217,22 @@ function complete(row: Partial<WorkloadRow> & Pick<WorkloadRow, "createdAt">): W
   return { ...NOTHING, ...row, phaseUpdatedAt: row.phaseUpdatedAt ?? row.createdAt } as WorkloadRow;
 }
 
-/** Orders two values: numbers by size, texts as people read them, what is missing last. */
-export function compare(a: unknown, b: unknown): number {
+/** The value that orders a row; undefined for what is missing or empty. */
+function keyOf(value: unknown): string | number | undefined {
+  if (typeof value === "number") return value;
+  const text = value === undefined || value === null ? "" : String(value);
+  return text === "" ? undefined : text;
+}
+
+/**
+ * Orders two values: numbers by size, texts as people read them, lists by their names. Values that
+ * are missing are last in both directions.
+ */
+export function inOrder(one: unknown, other: unknown, sign: 1 | -1 = 1): number {
+  const [a, b] = [keyOf(one), keyOf(other)];
   if (a === b) return 0;
-  if (a === undefined || a === null) return 1;
-  if (b === undefined || b === null) return -1;
-  if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a) < String(b) ? -1 : 1;
+  if (a === undefined) return 1;
+  if (b === undefined) return -1;
+  if (typeof a === "number" && typeof b === "number") return sign * (a - b);
+  return String(a) < String(b) ? -sign : sign;
 }

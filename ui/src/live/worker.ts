@@ -33,7 +33,9 @@ class Tab {
   answer(view: number): void {
     const found = this.views.get(view);
     if (!found) return;
-    const state = stream.store.stateOf(found.spec === "counts" ? "workload" : found.spec.kind);
+    const { kind, sort } =
+      found.spec === "counts" ? { kind: "workload" as const, sort: undefined } : found.spec;
+    const state = stream.store.stateOf(kind, sort);
     if (found.answered === state) return;
     found.answered = state;
     if (found.spec === "counts") {

@@ -2,7 +2,7 @@
 import type { Column } from "../kit/grid/columns";
 import { Code, printBytes, printGpus, Status } from "../kit/Status";
 import { Age, Clock } from "../kit/time";
-import type { WorkloadRow } from "../live/rows";
+import { CATEGORIES, type WorkloadRow } from "../live/rows";
 
 const ENDED = new Set(["Completed", "Failed", "Stopped"]);
 
@@ -30,22 +30,15 @@ export function Why({ of: row }: { of: WorkloadRow }): React.ReactNode {
   );
 }
 
-/** Category of each type. */
-const CATEGORIES: Record<string, string> = {
-  Training: "Train",
-  Distributed: "Train",
-  Workspace: "Build",
-  Inference: "Deploy",
-};
-
 /** Columns of the requested and the allocated amount of a resource. */
 function amounts(
   of: "cpu" | "memory" | "gpuMemory",
   name: string,
   print: (amount: number) => string,
+  request = "request",
 ): Column<WorkloadRow>[] {
   const kinds = [
-    ["Requested", "request"],
+    ["Requested", request],
     ["Allocated", "allocation"],
   ] as const;
   return kinds.map(([kind, word]) => ({
@@ -64,8 +57,8 @@ function amounts(
 }
 
 /** A column of a text. */
-function text(id: string, name: string, cell: Column<WorkloadRow>["cell"]): Column<WorkloadRow>[] {
-  return [{ id, name, width: 130, rank: 9, isExtra: true, sort: id, cell }];
+function text(id: string, name: string, cell: Column<WorkloadRow>["cell"]): Column<WorkloadRow> {
+  return { id, name, width: 130, rank: 9, isExtra: true, sort: id, cell };
 }
 
 const COLUMNS: Column<WorkloadRow>[] = [
@@ -191,7 +184,7 @@ const COLUMNS: Column<WorkloadRow>[] = [
     width: 110,
     rank: 9,
     isExtra: true,
-    sort: "type",
+    sort: "architecture",
     cell: ({ type }) => (type === "Distributed" ? "Distributed" : "Standard"),
   },
   {
@@ -200,7 +193,7 @@ const COLUMNS: Column<WorkloadRow>[] = [
     width: 90,
     rank: 9,
     isExtra: true,
-    sort: "type",
+    sort: "category",
     cell: ({ type }) => CATEGORIES[type],
   },
   {
@@ -223,7 +216,7 @@ const COLUMNS: Column<WorkloadRow>[] = [
     sort: "gpusAllocated",
     cell: (row) => printGpus(row.gpusAllocated),
   },
-  ...amounts("gpuMemory", "GPU memory", printBytes),
+  ...amounts("gpuMemory", "GPU memory", printBytes, "request per GPU"),
   {
     id: "idle",
     name: "Idle GPUs",
@@ -241,12 +234,12 @@ const COLUMNS: Column<WorkloadRow>[] = [
   },
   ...amounts("cpu", "CPU", printGpus),
   ...amounts("memory", "CPU memory", printBytes),
-  ...text("environment", "Environment", (row) => row.environment),
-  ...text("image", "Image", ({ image }) => <span title={image}>{image}</span>),
-  ...text("computeResource", "Compute resource", (row) => row.computeResource),
-  ...text("template", "Template", (row) => row.template),
-  ...text("dataSources", "Data sources", (row) => row.dataSources.join(", ")),
-  ...text("connections", "Connections", (row) => row.connections.join(", ")),
+  text("environment", "Environment", (row) => row.environment),
+  text("image", "Image", ({ image }) => <span title={image}>{image}</span>),
+  text("computeResource", "Compute resource", (row) => row.computeResource),
+  text("template", "Template", (row) => row.template),
+  text("dataSources", "Data sources", (row) => row.dataSources.join(", ")),
+  text("connections", "Connections", (row) => row.connections.join(", ")),
   {
     id: "createdAt",
     name: "Creation time",
@@ -282,7 +275,9 @@ export function columnsOf(
     sort: "departmentName",
     cell: ({ departmentId }) => names.get(departmentId),
   };
-  return [...COLUMNS, department, ...text("cluster", "Cluster", () => cluster)];
+  // There is one cluster: nothing to sort by.
+  const { sort: _sort, ...inCluster } = text("cluster", "Cluster", () => cluster);
+  return [...COLUMNS, department, inCluster];
 }
 
 /** True if it ended, and can be run again. */
