@@ -47,7 +47,7 @@ fn find(account: &Account, program: &Path, scripts: bool) -> Option<Closed> {
     while let Some(part) = rest.pop_front() {
         let folder = fs::metadata(&at).ok()?;
         if !permits(&at, &folder, account, EXECUTE) {
-            return Some(Closed { path: at, owner: folder.uid(), mode: "a+rx" });
+            return Some(Closed { path: at, owner: folder.uid(), mode: "a+x" });
         }
         if part == ".." {
             at.pop();
@@ -125,9 +125,11 @@ mod tests {
             set_mode(path, mode);
             let said = refusal(&account, program).expect("it is closed");
             set_mode(path, before);
+            // Who may list a folder is not for this to decide.
+            let remedy = if path.is_dir() { "a+x" } else { "a+rx" };
             let end = format!(
-                "{0} is closed to it; it is of the account with the number {own}; type chmod a+rx \
-                 {0}",
+                "{0} is closed to it; it is of the account with the number {own}; type chmod \
+                 {remedy} {0}",
                 path.display()
             );
             assert!(said.ends_with(&end), "{said}");

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use engine::{DiskRoom, DiskSpace, Error, RunKey};
-use rustix::fs::CWD;
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
 use trees::{Entry, Next, Visitor};
 
 use crate::measure::own_subtrees;
@@ -177,10 +177,13 @@ fn held_bytes(pids: &[i32], device: u64, until: Instant) -> u64 {
             if Instant::now() > until {
                 return bytes;
             }
-            let Ok(about) = fs::metadata(file.path()) else { continue };
-            let is_deleted = about.is_file() && about.nlink() == 0 && about.dev() == device;
-            if is_deleted && counted.insert(about.ino()) {
-                bytes += about.blocks() * 512;
+            // Without a question to the file system: that of a server that is gone does not answer.
+            let (at, all) = (AtFlags::STATX_DONT_SYNC, StatxFlags::BASIC_STATS);
+            let Ok(about) = statx(CWD, file.path(), at, all) else { continue };
+            let is_file = FileType::from_raw_mode(about.stx_mode.into()) == FileType::RegularFile;
+            let is_here = makedev(about.stx_dev_major, about.stx_dev_minor) == device;
+            if is_file && is_here && about.stx_nlink == 0 && counted.insert(about.stx_ino) {
+                bytes += about.stx_blocks * 512;
             }
         }
     }

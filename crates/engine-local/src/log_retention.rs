@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstatvfs, seek};
@@ -20,11 +20,12 @@ pub(crate) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The hole ends at a multiple of this: usual file systems have no larger blocks.
 const PIECE_BYTES: u64 = 64 << 10;
 
-/// Part of the free space of the file system that a file may have, within these bytes at least.
+/// Part of the free space of the file system up to which a file may grow, and bytes up to which each
+/// may. The output that a file has stays, so that no run ends the output of others.
 const FREE_PART: u64 = 8;
 const BYTES_MAX_LEAST: u64 = 1 << 20;
 
-/// Keeps a file below a size, and below a part of the free space.
+/// Keeps a file below a size, and its growth within a part of the free space.
 #[derive(Debug)]
 pub(crate) struct LogRetention {
     /// Name of the log in log lines.
@@ -35,6 +36,8 @@ pub(crate) struct LogRetention {
     free: fn(&File) -> io::Result<u64>,
     /// Bytes freed so far.
     gone: u64,
+    /// Bytes that were kept at the last check.
+    kept: u64,
     /// True if a failure was logged.
     logged: bool,
 }
@@ -42,7 +45,8 @@ pub(crate) struct LogRetention {
 impl LogRetention {
     /// `log` must be writable.
     pub(crate) fn new(name: &'static str, log: File, bytes_max: u64) -> Self {
-        Self { name, log, bytes_max, free: free_bytes, gone: 0, logged: false }
+        let kept = log.metadata().map_or(0, |log| log.blocks() * 512);
+        Self { name, log, bytes_max, free: free_bytes, gone: 0, kept, logged: false }
     }
 
     /// Frees what exceeds the limit. False: the file system cannot.
@@ -51,13 +55,14 @@ impl LogRetention {
             // The run may have truncated its output.
             self.gone = self.gone.min(log.len());
             let room = ((self.free)(&self.log)? / FREE_PART).max(BYTES_MAX_LEAST);
-            let until =
-                log.len().saturating_sub(self.bytes_max.min(room)) / PIECE_BYTES * PIECE_BYTES;
+            let most = self.bytes_max.min(room.max(self.kept));
+            let until = log.len().saturating_sub(most) / PIECE_BYTES * PIECE_BYTES;
             if until > self.gone {
                 let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
                 fallocate(&self.log, hole, self.gone, until - self.gone)?;
                 self.gone = until;
             }
+            self.kept = log.len() - self.gone;
             Ok(())
         });
         let Err(error) = given else { return true };
@@ -125,22 +130,29 @@ mod tests {
     }
 
     #[test]
-    fn a_log_has_an_eighth_of_what_is_free_and_a_megabyte_on_a_full_disk() {
+    fn a_log_grows_up_to_an_eighth_of_what_is_free_and_keeps_what_it_has_on_a_full_disk() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("output");
-        std::fs::write(&path, vec![7; 4 << 20]).expect("written");
+        std::fs::write(&path, "").expect("written");
         let log = || File::options().write(true).open(&path).expect("there");
         let mut bound = LogRetention::new("output", log(), 256 << 20);
-        for (free, gone) in [
-            ((|_| Ok(1 << 30)) as fn(&File) -> io::Result<u64>, 0),
-            (|_| Ok(16 << 20), 2 << 20),
-            (|_| Ok(0), 3 << 20),
+        let mut written = 0;
+        for (megabytes, free, gone) in [
+            (4, (|_| Ok(16 << 20)) as fn(&File) -> io::Result<u64>, 2 << 20),
+            (0, |_| Ok(0), 2 << 20),
+            (1, |_| Ok(0), 3 << 20),
+            (1, |_| Ok(1 << 30), 3 << 20),
         ] {
+            log().write_all_at(&vec![7; megabytes << 20], written).expect("written");
+            written += (megabytes as u64) << 20;
             bound.free = free;
             assert!(bound.keep());
-            assert_eq!(bound.gone, gone);
+            assert_eq!(bound.gone, gone, "{megabytes} more");
         }
         let kept = first_kept(log(), 0).expect("readable");
         assert!([0, 3 << 20].contains(&kept), "{kept}: or the file system has no holes");
+        let mut full = LogRetention::new("output", log(), 256 << 20);
+        full.free = |_| Ok(0);
+        assert!(full.keep() && full.gone <= 3 << 20, "{}: what it has stays", full.gone);
     }
 }

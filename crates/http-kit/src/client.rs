@@ -64,13 +64,23 @@ mod container_network {
         (gateway == 0).then(|| (interface, Ipv4Addr::from_bits(network)))
     }
 
-    /// `true` for a bridge of which no member is a device.
+    /// `true` for a bridge of which each member is an end of a pair, as those of containers are. A
+    /// device, a bond, a VLAN or a tunnel leads to other machines.
     pub(super) fn is_virtual_bridge(interfaces: &Path, name: &str) -> bool {
         let Ok(members) = fs::read_dir(interfaces.join(name).join("brif")) else { return false };
-        members.flatten().all(|member| {
-            let device = interfaces.join(member.file_name()).join("device");
-            matches!(fs::symlink_metadata(device), Err(error) if error.kind() == std::io::ErrorKind::NotFound)
-        })
+        members.flatten().all(|member| is_end_of_a_pair(&interfaces.join(member.file_name())))
+    }
+
+    /// `true` if the interface with this folder is linked to another one that is not below it.
+    fn is_end_of_a_pair(interface: &Path) -> bool {
+        let number = |name: &str| fs::read_to_string(interface.join(name)).ok();
+        let Ok(entries) = fs::read_dir(interface) else { return false };
+        let leads_elsewhere = entries.flatten().any(|entry| {
+            let name = entry.file_name();
+            name == "device" || name.as_encoded_bytes().starts_with(b"lower_")
+        });
+        let [own, linked] = [number("ifindex"), number("iflink")];
+        own.is_some() && linked.is_some() && own != linked && !leads_elsewhere
     }
 }
 
@@ -200,13 +210,25 @@ mod tests {
 
         let interfaces = tempfile::tempdir().unwrap();
         let make = |path: &str| std::fs::create_dir_all(interfaces.path().join(path)).unwrap();
-        ["br-1/brif/veth1", "veth1", "br-2/brif/eth1", "eth1/device", "eth0"]
-            .into_iter()
-            .for_each(make);
+        let members = [
+            ("veth1", "5", "4", "statistics", true),
+            ("eth1", "5", "5", "device", false),
+            ("eth0.100", "5", "2", "lower_eth0", false),
+            ("bond0", "5", "5", "lower_eth2", false),
+            ("tap0", "5", "5", "statistics", false),
+        ];
+        for (member, own, linked, has, is_of_containers) in members {
+            let bridge = format!("br-{member}");
+            make(&format!("{bridge}/brif/{member}"));
+            make(&format!("{member}/{has}"));
+            for (file, number) in [("ifindex", own), ("iflink", linked)] {
+                std::fs::write(interfaces.path().join(member).join(file), number).unwrap();
+            }
+            let is_virtual = container_network::is_virtual_bridge(interfaces.path(), &bridge);
+            assert_eq!(is_virtual, is_of_containers, "{member}: other machines may be behind it");
+        }
         let is_virtual = |name| container_network::is_virtual_bridge(interfaces.path(), name);
-        assert!(is_virtual("br-1"));
-        assert!(!is_virtual("br-2"), "other machines are behind its device");
-        assert!(!is_virtual("eth0") && !is_virtual("none"));
+        assert!(!is_virtual("eth1") && !is_virtual("none"));
     }
 
     #[test]

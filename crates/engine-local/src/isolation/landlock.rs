@@ -51,7 +51,7 @@ impl Ruleset {
     /// Allows everything but what is `closed`, from the root on: there are as many folders to look
     /// into as there are on the way to it.
     fn allow_beside(&self, closed: &[&Path]) -> io::Result<()> {
-        for folder in ways(closed) {
+        for folder in folders_above(closed) {
             let (entries, is_cut) = entries_beside(folder, closed, ENTRIES_MAX)?;
             if is_cut {
                 log_line(&format!(
@@ -98,9 +98,11 @@ impl Ruleset {
     }
 }
 
-/// The folders on the way to what is closed, from the root on.
-fn ways<'p>(closed: &[&'p Path]) -> BTreeSet<&'p Path> {
-    closed.iter().flat_map(|path| path.ancestors().skip(1)).collect()
+/// The folders above what is closed, from the root on, without those that are closed themselves.
+fn folders_above<'p>(closed: &[&'p Path]) -> BTreeSet<&'p Path> {
+    let is_closed = |folder: &&Path| closed.iter().any(|one| folder.starts_with(one));
+    let above = closed.iter().flat_map(|path| path.ancestors().skip(1));
+    above.filter(|folder| !is_closed(folder)).collect()
 }
 
 /// Entries of a folder that lead to nothing that is closed, as many as may have a rule; true if
@@ -116,7 +118,7 @@ fn entries_beside(
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             return Ok((vec![], false));
         }
-        // There is no such way.
+        // There is no such folder.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((vec![], false)),
         Err(error) => return Err(error),
     };
@@ -154,8 +156,11 @@ mod tests {
         let (some, is_cut) = of(root.path(), 10);
         assert_eq!((some.len(), is_cut), (10, true));
         assert_eq!(of(&root.path().join("own"), 10), (vec![], false));
-        let ways = ways(&closed);
-        assert!(ways.contains(Path::new("/")) && ways.contains(&*root.path().join("own")));
-        assert!(!ways.contains(&*state));
+        let key = state.join("key");
+        for closed in [&[&*state][..], &[&*key, &*state], &[&*state, &*key]] {
+            let above = folders_above(closed);
+            assert!(above.contains(Path::new("/")) && above.contains(&*root.path().join("own")));
+            assert!(!above.contains(&*state), "nothing in it is looked at: {closed:?}");
+        }
     }
 }
