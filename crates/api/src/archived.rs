@@ -19,7 +19,7 @@ use view::{Phase, View, WorkloadView};
 /// Archived workloads that are read at once where all have to be looked at.
 const CHUNK: u64 = 500;
 /// Fields in which all archived workloads are alike: they have no place.
-const ALIKE: [&str; 7] = [
+const ALIKE: [&str; 11] = [
     "nodepool",
     "allocatedGPU",
     "allocatedCPU",
@@ -27,6 +27,10 @@ const ALIKE: [&str; 7] = [
     "runningPods",
     "nodes",
     "deletedAt",
+    "allocatedGPUMemory",
+    "idleGpus",
+    "idleAllocatedGpus",
+    "idleTimeSeconds",
 ];
 
 /// Archived workloads that a query may select.

@@ -1,7 +1,8 @@
 //! *What if*: converts a question for the simulated server, and its result for the answer. Owns:
 //! which questions are allowed, and how many. Changes nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use api_types::{
     AdvisedChange, CreationRequest, PodFate, RepairedGpus, Search, WorkloadType, WouldDo,
@@ -22,9 +23,11 @@ use uuid::Uuid;
 use view::{View, WorkloadView};
 
 /// Most steps, pods and nodes of a question; a scenario of one's own may have more.
-const STEPS_MAX: usize = 100;
+pub(crate) const STEPS_MAX: usize = 100;
 const PODS_MAX: u64 = 10_000;
 const NODES_MAX: u64 = 1_000;
+/// Field of the changes of a question.
+const CHANGES: &str = "changes";
 const ELSEWHERE: &str = "for `elastane simulate --from` a snapshot";
 /// Workloads whose waiting is explained at length.
 const EXPLAINED_MAX: usize = 5;
@@ -89,38 +92,55 @@ fn gpus(pod: &PodSpec) -> GpuAsk {
     GpuAsk(pod.gpu.counted())
 }
 
-/// A change for a workload that waits, and the question for its outcome.
-pub(crate) fn read_change(
-    change: &AdvisedChange,
-    workload: &WorkloadView,
+/// Changes for workloads that wait, and the questions for their outcomes. All of them are read before
+/// the first is made, so that each node and each request changes once.
+pub(crate) fn read_changes(
+    changes: &[(AdvisedChange, Arc<WorkloadView>)],
     view: &View,
 ) -> Result<Vec<Asked>, ApiError> {
-    if let AdvisedChange::MoreNodes { nodes, .. } = change
-        && u64::from(*nodes) > NODES_MAX
-    {
-        let why = format!("{nodes} nodes are too many; {NODES_MAX} at most");
-        return Err(ApiError::field("changes", why));
-    }
+    let (mut new_nodes, mut changed) = (BTreeMap::new(), BTreeSet::new());
+    let twice = |what: String| ApiError::field(CHANGES, format!("{what} is changed twice"));
     let mut asked = Vec::new();
-    for made in convert::steps_of(change, workload, view)? {
-        asked.push(match made {
-            Made::Submit(project_id, spec) => Asked::Submission(project_id, spec),
-            Made::Nodes(nodes) => Asked::Nodes(nodes),
-            Made::Wait(until) => Asked::Wait(until),
-            Made::Repair(RepairedGpus { node, gpus }) => {
-                let step = json!({"return_gpu": {"node": node, "gpus": gpus}});
-                Asked::Step(Box::new(read_step("changes", &step)?))
-            }
-            made => match made.command()? {
-                Some(command) => Asked::Command(Box::new(command)),
-                None => continue,
-            },
-        });
+    for (change, workload) in changes {
+        if let AdvisedChange::MoreNodes { node, nodes } = change
+            && new_nodes.insert(node, u64::from(*nodes)).is_some()
+        {
+            return Err(twice(format!("the number of nodes like `{node}`")));
+        }
+        let count = new_nodes.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
+        if count > NODES_MAX {
+            let why = format!("{count} nodes are too many; {NODES_MAX} at most");
+            return Err(ApiError::field(CHANGES, why));
+        }
+        let steps = convert::steps_of(change, workload, view)?;
+        let changes_request = |made: &Made| matches!(made, Made::Submit(..) | Made::Revise(..));
+        if steps.iter().any(changes_request) && !changed.insert(workload.id) {
+            return Err(twice(format!("the request of `{}`", workload.spec.name)));
+        }
+        let is_again = steps.iter().any(|made| matches!(made, Made::Submit(..)));
+        for made in steps {
+            asked.extend(read_made(made)?);
+        }
+        asked.extend((!is_again).then_some(Asked::Outcome(workload.id)));
     }
-    let is_again = asked.iter().any(|one| matches!(one, Asked::Submission(..)));
-    let newest = workload.revisions.last().copied().unwrap_or(workload.id);
-    asked.extend((!is_again).then_some(Asked::Outcome(newest)));
+    let waits = asked.iter().filter(|one| matches!(one, Asked::Wait(_))).count();
+    if waits > 1 {
+        return Err(ApiError::field(CHANGES, "wait once; the latest `until` is enough"));
+    }
     Ok(asked)
+}
+
+fn read_made(made: Made) -> Result<Option<Asked>, ApiError> {
+    Ok(match made {
+        Made::Submit(project_id, spec) => Some(Asked::Submission(project_id, spec)),
+        Made::Nodes(nodes) => Some(Asked::Nodes(nodes)),
+        Made::Wait(until) => Some(Asked::Wait(until)),
+        Made::Repair(RepairedGpus { node, gpus }) => {
+            let step = json!({"return_gpu": {"node": node, "gpus": gpus}});
+            Some(Asked::Step(Box::new(read_step(CHANGES, &step)?)))
+        }
+        made => made.command()?.map(|command| Asked::Command(Box::new(command))),
+    })
 }
 
 fn read_step(field: &str, step: &serde_json::Value) -> Result<Step, ApiError> {

@@ -1,9 +1,10 @@
 //! The specification of a workload with an advised change of its request.
 
 use api_types::AdvisedChange;
-use spec::{GpuRequest, PodSet, WorkloadSpec};
+use spec::{GpuRequest, PodSet, Priority, WorkloadSpec};
 
-/// The specification with a change of its request; `None` if it has no such request.
+/// The specification with a change of its request, of that of the first set of pods; `None` if it
+/// has no such request.
 pub(super) fn resubmitted(change: &AdvisedChange, of: &WorkloadSpec) -> Option<WorkloadSpec> {
     let mut spec = of.clone();
     let first = &mut spec.pods.pod;
@@ -13,14 +14,17 @@ pub(super) fn resubmitted(change: &AdvisedChange, of: &WorkloadSpec) -> Option<W
                 GpuRequest::Shared(shared) => {
                     GpuRequest::Shared(spec::SharedGpus { devices: *gpus, ..shared })
                 }
-                GpuRequest::Whole(_) | GpuRequest::Mig(_) => GpuRequest::Whole(*gpus),
+                GpuRequest::Whole(_) => GpuRequest::Whole(*gpus),
+                GpuRequest::Mig(_) => return None,
             };
         }
         AdvisedChange::SmallerShare { gpu_millis } => {
-            first.gpu = GpuRequest::share(first.gpu.devices(), *gpu_millis);
+            let GpuRequest::Shared(shared) = &mut first.gpu else { return None };
+            shared.compute.as_mut()?.request = *gpu_millis;
         }
         AdvisedChange::LessGpuMemory { gpu_memory_bytes } => {
-            first.gpu = GpuRequest::memory(first.gpu.devices(), *gpu_memory_bytes);
+            let GpuRequest::Shared(shared) = &mut first.gpu else { return None };
+            shared.memory.as_mut()?.request = *gpu_memory_bytes;
         }
         AdvisedChange::PartOfGpu { gpu_memory_bytes } => {
             first.gpu = GpuRequest::memory(1, *gpu_memory_bytes);
@@ -53,6 +57,11 @@ pub(super) fn resubmitted(change: &AdvisedChange, of: &WorkloadSpec) -> Option<W
             };
             sets(&mut spec).for_each(|set| set.pod.place.tolerations.push(toleration.clone()));
         }
+        AdvisedChange::Preemptible {} => spec.preemptible = true,
+        AdvisedChange::Priority { priority_class } => {
+            spec.priority = Priority::named(priority_class).ok()?;
+        }
+        AdvisedChange::Ungate {} => spec.gates.clear(),
         _ => return None,
     }
     Some(spec)

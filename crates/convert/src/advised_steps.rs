@@ -9,7 +9,7 @@ use api_types::{
     Units, WorkloadName, number_from_millis,
 };
 use http_kit::ApiError;
-use orchestrator::{Command, OrgChange, SYSTEM};
+use orchestrator::{Command, OrgChange, SYSTEM, Wanted};
 use serde_json::{Value, json};
 use spec::{NodeGpu, NodeSpec, WorkloadKind, WorkloadSpec};
 use units::Instant;
@@ -36,6 +36,8 @@ pub enum Made {
     Retire(Uuid, Uuid),
     /// A submission to the project with this id.
     Submit(u64, Box<WorkloadSpec>),
+    /// A revision of the inference with the first id after that with the second one.
+    Revise(Uuid, Uuid, Box<WorkloadSpec>),
     /// New nodes.
     Nodes(Vec<NodeSpec>),
     /// Repair of GPUs.
@@ -53,8 +55,14 @@ pub fn steps_of(
     workload: &WorkloadView,
     view: &View,
 ) -> Result<Vec<Made>, ApiError> {
-    let update = |spec: api_types::WorkloadSpec| {
-        Ok(vec![Made::Update(workload.id, workload.spec.kind, Box::new(spec))])
+    let with_change = || {
+        let unfit = format!("`{}` does not request that", workload.spec.name);
+        let spec = resubmitted(change, &workload.spec);
+        spec.map(Box::new).ok_or_else(|| ApiError::field(FIELD, unfit))
+    };
+    let update = |spec: api_types::WorkloadSpec| match workload.revisions.last() {
+        Some(newest) => Ok(vec![Made::Revise(workload.id, *newest, with_change()?)]),
+        None => Ok(vec![Made::Update(workload.id, workload.spec.kind, Box::new(spec))]),
     };
     let of_node = |node: &str, patch: NodePatch| {
         named(view, node).map(|_| vec![Made::Node(node.to_owned(), patch)])
@@ -73,7 +81,7 @@ pub fn steps_of(
             ..Default::default()
         }),
         AdvisedChange::Wait { until } => Ok(vec![Made::Wait(until.0)]),
-        AdvisedChange::End { workload } => ended(workload, view).map(|one| vec![one]),
+        AdvisedChange::End { workload: other } => ended(other, workload, view).map(|one| vec![one]),
         AdvisedChange::Quota { raises } => {
             raises.iter().map(|one| raised(one, true, view)).collect()
         }
@@ -108,10 +116,11 @@ pub fn steps_of(
             Ok(repairs.iter().cloned().map(Made::Repair).collect())
         }
         _ => {
-            let unfit = format!("`{}` does not request that", workload.spec.name);
-            let spec = resubmitted(change, &workload.spec);
-            let spec = spec.ok_or_else(|| ApiError::field(FIELD, unfit))?;
-            let again = Made::Submit(workload.project_id, Box::new(spec));
+            let spec = with_change()?;
+            if let Some(newest) = workload.revisions.last() {
+                return Ok(vec![Made::Revise(workload.id, *newest, spec)]);
+            }
+            let again = Made::Submit(workload.project_id, spec);
             Ok(vec![Made::Delete(workload.id, workload.spec.kind), again])
         }
     }
@@ -139,22 +148,30 @@ fn alike(like: &NodeView, name: String) -> NodeSpec {
     let gpus = gpus.map(|(number, gpu)| NodeGpu {
         uuid: format!("GPU-{name}-{number}"),
         fault: None,
+        instance: gpu.instance.clone().map(|of| {
+            let gpu_uuid = format!("GPU-{name}-of-{}", of.gpu);
+            spec::Instance { gpu_uuid, ..of }
+        }),
         ..gpu.clone()
     });
     let (gpus, taints) = (gpus.collect(), like.taints.clone());
     NodeSpec { name, gpus, labels, taints, ..NodeSpec::clone(&like.spec) }
 }
 
-fn ended(of: &WorkloadName, view: &View) -> Result<Made, ApiError> {
+/// The end of a workload for one that waits. Of another revision of the same inference only that
+/// ends.
+fn ended(of: &WorkloadName, waits: &WorkloadView, view: &View) -> Result<Made, ApiError> {
     let id = of.id.as_ref().and_then(|id| id.parse::<Uuid>().ok());
-    let found = view.workloads.values().find(|one| match id {
-        Some(id) => one.id == id,
-        None => one.spec.name == of.name && one.project_name == of.project_name,
-    });
+    let is_named =
+        |one: &&Arc<WorkloadView>| one.spec.name == of.name && one.project_name == of.project_name;
+    let found = match id {
+        Some(id) => view.workloads.get(&id),
+        None => view.workloads.values().find(is_named),
+    };
     let gone =
         || ApiError::field(FIELD, format!("there is no workload {}/{}", of.project_name, of.name));
     let found: &Arc<WorkloadView> = found.ok_or_else(gone)?;
-    let Some(revision) = &of.revision else {
+    let Some(revision) = of.revision.as_ref().filter(|_| found.id == waits.id) else {
         return Ok(Made::Delete(found.id, found.spec.kind));
     };
     let revisions = found.revisions.iter().filter_map(|id| view.revisions.get(id));
@@ -286,6 +303,12 @@ impl Made {
                 let why = "another revision takes its place".to_owned();
                 Command::Scale { revision: *revision, wanted: Default::default(), why }
             }
+            Self::Revise(id, from, spec) => {
+                let wanted =
+                    Wanted { spec: WorkloadSpec::clone(spec), runs: Ok(()), strict: false };
+                let (id, from, wanted) = (*id, *from, Box::new(wanted));
+                Command::UpdateInference { by, id, from, wanted }
+            }
             Self::Submit(..) | Self::Nodes(_) | Self::Repair(_) | Self::Wait(_) => return Ok(None),
         }))
     }
@@ -325,7 +348,7 @@ impl Made {
                 let path = format!("/elastane/v1/nodes/{node}/gpus/{gpu}/simulated-failure");
                 request("DELETE", path, None)
             }
-            Self::Submit(..) | Self::Wait(_) => None,
+            Self::Submit(..) | Self::Revise(..) | Self::Wait(_) => None,
         }
     }
 }

@@ -30,6 +30,7 @@ impl Row<crate::Listed> for WorkloadView {
         ("id", Type::Text),
         ("type", Type::Text),
         ("name", Type::Text),
+        // The same in all rows: `ListQuery::settle` decides it.
         ("clusterId", Type::Text),
         ("projectId", Type::Text),
         ("projectName", Type::Text),

@@ -410,7 +410,7 @@ impl State {
             pods,
             pending: reasons,
             pool: self.pool_in_use(workload),
-            idle_since: self.limits.idle().since.get(&workload.id).copied(),
+            idle_since: self.idle_since(workload),
             checkpointed_at: model.and_then(|model| model.checkpointed_at),
             unsaved_since: model.filter(|model| model.placed > 0).and_then(|model| {
                 let began = workload.pods.iter().filter_map(|pod| pod.life().started_at()).min()?;

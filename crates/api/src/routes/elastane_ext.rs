@@ -2,13 +2,14 @@
 
 use access::{Caller, find_workload, resource_of, while_caller};
 use api_types::{
-    ChangeFor, Health, Isolation, LimitsKept, Millis, Status, Stopped, Time, WhatIf, WouldHappen,
+    AdvisedChange, ChangeFor, Health, Isolation, LimitsKept, Millis, Status, Stopped, Time, WhatIf,
+    WouldHappen,
 };
 use auth::{Action, Resource};
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::{Extension, Json};
 use engine::LogRange;
 use futures_util::future::ready;
@@ -19,18 +20,21 @@ use sim::what_if::Asked;
 use spec::WorkloadKind;
 use units::Instant;
 use utoipa::openapi::schema::Type;
-use view::Scope;
+use view::{Scope, WorkloadView};
 
 use super::workload_kinds;
 use crate::ApiState;
 use crate::advice_rights::may;
 use crate::node_order::in_natural_order;
+use crate::repair_advice::repairs;
 use crate::what_if;
 
 /// Which run an output is of, and how many bytes of it come before this answer: a client
 /// that was cut off goes on with `pod` and `offset`.
 const RUN: HeaderName = HeaderName::from_static("x-elastane-run");
 const OFFSET: HeaderName = HeaderName::from_static("x-elastane-offset");
+/// Most changes in a question of a caller that may not see all workloads: each takes a diagnosis.
+const ADVISED_MAX: usize = 3;
 
 pub(super) async fn health() -> Json<Health> {
     Json(Health { status: "ok".to_owned() })
@@ -105,12 +109,7 @@ pub(super) async fn what_if(
         // Steps may refer to anything.
         caller.must(Action::Read, Resource::Workloads, Scope::Tenant)?;
     }
-    let mut then = Vec::new();
-    for ChangeFor { workload_id, change } in &changes {
-        let workload = find_workload(&state.control, workload_id).await?;
-        caller.must_to_workload(Action::Read, resource_of(workload.spec.kind), &workload)?;
-        then.extend(what_if::read_change(change, &workload, &state.control.view())?);
-    }
+    let mut then = asked_changes(&state, &caller, changes).await?;
     let asked = [
         (WorkloadKind::Training, trainings),
         (WorkloadKind::Workspace, workspaces),
@@ -130,6 +129,56 @@ pub(super) async fn what_if(
     let (as_of, came) = foretold(&state, what_if::read_steps(&steps, then)?).await?;
     let may = |requirement: convert::Requirement<'_>| may(&caller, requirement);
     Ok(Json(what_if::shown(as_of, &came, &state.control.view(), &may)))
+}
+
+/// Changes that a question asks for, each for a workload that the caller may see. Without the right
+/// to see all workloads a change must be one that the diagnosis of its workload advises: others may
+/// refer to anything.
+async fn asked_changes(
+    state: &ApiState,
+    caller: &Caller,
+    changes: Vec<ChangeFor>,
+) -> Result<Vec<Asked>, ApiError> {
+    let sees_all = caller.may(Action::Read, Resource::Workloads, Scope::Tenant);
+    let most = if sees_all { what_if::STEPS_MAX } else { ADVISED_MAX };
+    if changes.len() > most {
+        let why = format!("{} are too many; {most} at most", changes.len());
+        return Err(ApiError::field("changes", why));
+    }
+    let mut read = Vec::new();
+    for ChangeFor { workload_id, change } in changes {
+        let workload = find_workload(&state.control, &workload_id).await?;
+        caller.must_to_workload(Action::Read, resource_of(workload.spec.kind), &workload)?;
+        if !sees_all && !is_advised(state, caller, &workload, &change).await? {
+            let why = format!(
+                "the change is no advice for `{}` any more; others need the permission to read all \
+                 workloads",
+                workload.spec.name
+            );
+            return Err(ApiError::new(StatusCode::FORBIDDEN, why));
+        }
+        read.push((change, workload));
+    }
+    what_if::read_changes(&read, &state.control.view())
+}
+
+/// True if the diagnosis of a workload advises this change.
+async fn is_advised(
+    state: &ApiState,
+    caller: &Caller,
+    workload: &WorkloadView,
+    change: &AdvisedChange,
+) -> Result<bool, ApiError> {
+    let view = state.control.view();
+    let advice = match state.control.diagnose(workload.id).await? {
+        Some((found, now)) => {
+            let further = repairs(state, false, &view, workload).await;
+            let may = |requirement: convert::Requirement<'_>| may(caller, requirement);
+            convert::diagnosis(&found, &view, now, &may, further).advice
+        }
+        None => Vec::new(),
+    };
+    Ok(advice.iter().any(|one| one.change == *change))
 }
 
 /// The decisions that requests would lead to, and the time of the state that they were predicted

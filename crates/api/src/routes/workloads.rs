@@ -142,10 +142,12 @@ async fn page_of(
     caller: &Caller,
     (view, query, now): (&Arc<View>, &mut ListQuery, Instant),
 ) -> Result<PageOf, ApiError> {
-    if !is_of_cluster(state, query)? {
-        return Ok(PageOf::default());
-    }
+    let is_of_cluster = is_of_cluster(state, query)?;
     let query = &*query;
+    if !is_of_cluster {
+        let none = std::iter::empty::<&Arc<WorkloadView>>();
+        return Ok(cloned(query.page_of(none, now, |workload| workload.seq)?));
+    }
     let workloads = listed(state, view, query).await?;
     let ordered = state.orders.of(view, query, now).filter(|_| !query.deleted);
     let archived = Selected::of(&state.control, (view, caller, now), query, own_field).await?;
@@ -253,7 +255,7 @@ async fn count(
     mut query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
     if !is_of_cluster(&state, &mut query)? {
-        return Ok(Json(CountResponse { count: 0 }));
+        return query.count(std::iter::empty::<&WorkloadView>(), state.now());
     }
     let view = state.control.view();
     let (workloads, now) = (listed(&state, &view, &query).await?, state.now());

@@ -139,6 +139,10 @@ async fn a_change_that_cannot_be_asked_for_is_refused() {
     let server = Server::with_teams().await;
     let waits = server.train("w", 5).await;
     let of = |id: &str, change: Value| json!({"changes": [{"workloadId": id, "change": change}]});
+    let twice = |change: Value| {
+        let one = json!({"workloadId": waits, "change": change});
+        json!({"changes": [one, one]})
+    };
     let ended = json!({"kind": "end", "workload": {"name": "gone", "projectName": "team-a"}});
     let raise = json!({"name": "gone", "resource": "gpu", "from": 0, "to": 1000});
     for (what, said) in [
@@ -153,6 +157,13 @@ async fn a_change_that_cannot_be_asked_for_is_refused() {
             "4000000000 nodes are too many; 1000 at most",
         ),
         (of(&waits, json!({"kind": "wait", "until": "soon"})), "soon"),
+        (twice(json!({"kind": "fewer_gpus", "gpus": 1})), "the request of `w` is changed twice"),
+        (twice(json!({"kind": "more_nodes", "node": "node-1", "nodes": 1})), "is changed twice"),
+        (twice(json!({"kind": "wait", "until": "2026-11-30T00:00:00Z"})), "wait once"),
+        (
+            json!({"changes": vec![json!({"workloadId": waits, "change": {"kind": "elastic"}}); 101]}),
+            "101 are too many",
+        ),
     ] {
         let (status, answer) = server.post("/elastane/v1/what-if", what).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{answer}");
@@ -166,4 +177,63 @@ async fn a_change_that_cannot_be_asked_for_is_refused() {
     let question = of(&waits, json!({"kind": "fewer_gpus", "gpus": 1}));
     let asked = ("POST", "/elastane/v1/what-if");
     assert_eq!(call(&server, &other, asked, &question).await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_end_of_anothers_inference_is_its_deletion_and_no_new_revision() {
+    let server = Server::with_teams().await;
+    let spec = json!({"image": "i", "compute": {"gpuDevicesRequest": 2},
+                      "servingPort": {"container": 80}});
+    let (_, made) = server.post("/api/v1/workloads/inferences", server.job("svc", &spec)).await;
+    let svc = made["workloadId"].as_str().unwrap();
+    let holds = |one: &Value| one["allocatedResources"]["gpu"] == 2;
+    server.until(&format!("/api/v1/workloads/{svc}"), holds).await;
+    let waits = server.train("w", 4).await;
+    let all = advice(&server, &waits).await;
+    let end = all.iter().find(|one| one["kind"] == "end").unwrap();
+    assert_eq!(end["change"]["workload"]["name"], "svc", "{end}");
+    let path = format!("/api/v1/workloads/inferences/{svc}");
+    assert_eq!(end["request"], json!({"method": "DELETE", "path": path}));
+    let question = json!({"changes": [{"workloadId": waits, "change": end["change"]}]});
+    let (_, answer) = server.post("/elastane/v1/what-if", question).await;
+    assert_eq!(answer["pods"][0]["fate"], "start", "{answer}");
+}
+
+#[tokio::test]
+async fn an_inference_that_waits_is_asked_about_as_its_next_revision() {
+    let server = Server::with_teams().await;
+    let spec = json!({"image": "i", "compute": {"gpuDevicesRequest": 3},
+                      "servingPort": {"container": 80}});
+    let (_, made) = server.post("/api/v1/workloads/inferences", server.job("svc", &spec)).await;
+    let id = made["workloadId"].as_str().unwrap();
+    for said in advice(&server, id).await {
+        let question = json!({"changes": [{"workloadId": id, "change": said["change"]}]});
+        let (status, answer) = server.post("/elastane/v1/what-if", question).await;
+        assert_eq!(status, StatusCode::OK, "{said}: {answer}");
+        assert_eq!(answer["pods"][0]["fate"], "start", "{said}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn without_the_right_to_see_all_only_advice_may_be_asked_about() {
+    let server = Server::with_teams().await;
+    let (account, _, ann) = program(&server, "ann").await;
+    give(&server, &account, 6, ("project", "1")).await;
+    let spec = json!({"image": "i", "compute": {"gpuDevicesRequest": 5}});
+    let made = ("POST", "/api/v1/workloads/trainings");
+    let (_, made) = call(&server, &ann, made, &server.job("w", &spec)).await;
+    let id = made["workloadId"].as_str().unwrap().to_owned();
+    let ask = async |change: &Value, times: usize| {
+        let changes = vec![json!({"workloadId": id, "change": change}); times];
+        let route = ("POST", "/elastane/v1/what-if");
+        call(&server, &ann, route, &json!({"changes": changes})).await
+    };
+    let all = advice(&server, &id).await;
+    let (status, answer) = ask(&all[0]["change"], 1).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    let other = json!({"kind": "end", "workload": {"name": "x", "projectName": "team-b"}});
+    let (status, answer) = ask(&other, 1).await;
+    assert_eq!(status, StatusCode::FORBIDDEN, "nothing is told of others: {answer}");
+    let (status, answer) = ask(&all[0]["change"], 4).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "each takes a diagnosis: {answer}");
 }

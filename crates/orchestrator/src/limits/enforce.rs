@@ -95,14 +95,20 @@ impl State {
             Some(Limited { id, by, since, limit_ms: limit_ms?, told_at, not_before })
         };
         let since = workload.held_since().unwrap_or(workload.phase_since);
-        // The last sample may be from before it was suspended and resumed.
-        let idle = self.limits.idle.since.get(&id).copied().filter(|at| *at >= since);
         Some([
             limited(Limit::Run, since, run_ms_max),
-            idle.and_then(|since| {
+            self.idle_since(workload).and_then(|since| {
                 limited(Limit::Idle, since, rules.idle_ms_max(kind, preemptible))
             }),
         ])
+    }
+
+    /// Start of the idle time of a workload, as far as it is measured.
+    pub(crate) fn idle_since(&self, workload: &Workload) -> Option<Instant> {
+        let since = workload.held_since().unwrap_or(workload.phase_since);
+        let idle = self.limits.idle.since.get(&workload.id).copied();
+        // The last sample may be from before it was suspended and resumed.
+        idle.filter(|at| workload.phase.holds() && *at >= since)
     }
 
     /// Plans the next action of limits; phases are up to date.
@@ -112,19 +118,19 @@ impl State {
         let recomputes = changed_org.all
             || !changed_org.departments.is_empty()
             || !changed_org.projects.is_empty()
-            || was_stale && self.limits.planned.idle != self.limits.idle
-            || self.limits.planned.idle.since != self.limits.idle.since;
+            || was_stale && self.limits.planned.idle != self.limits.idle;
         let touched = self.outbox.touched();
+        let idle = self.limits.planned.idle.changed_to(&self.limits.idle);
         let changed = touched.workloads.iter().chain(touched.deleted.keys()).copied();
         let ids: BTreeSet<Uuid> = if recomputes {
             // After a start also workloads with a limit of their own must be found.
             let all = self.org.has_rules() || touched.everything;
             let running = all.then(|| self.workloads.in_model());
             let planned = self.limits.planned.at.keys().copied();
-            running.into_iter().flatten().chain(planned).chain(changed).collect()
+            running.into_iter().flatten().chain(planned).chain(changed).chain(idle).collect()
         } else {
             let told = self.limits.warned.keys().map(|(id, _)| *id);
-            changed.chain(told).chain(self.limits.planned.due(self.now)).collect()
+            changed.chain(told).chain(self.limits.planned.due(self.now)).chain(idle).collect()
         };
         for id in ids {
             let next = self.limits_of(id).map(|one| one.next()).min();

@@ -25,6 +25,17 @@ pub struct IdleSince {
     pub since: Arc<BTreeMap<Uuid, Instant>>,
 }
 
+impl IdleSince {
+    /// Workloads whose idle time differs in a later sample.
+    fn changed_to(&self, later: &Self) -> Vec<Uuid> {
+        if Arc::ptr_eq(&self.since, &later.since) {
+            return Vec::new();
+        }
+        let ids = self.since.keys().chain(later.since.keys()).copied();
+        ids.filter(|id| self.since.get(id) != later.since.get(id)).collect()
+    }
+}
+
 /// Limited time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Limit {
@@ -50,9 +61,7 @@ pub(crate) struct Limits {
 impl Limits {
     /// Takes over the idle times of workloads. Returns the workloads whose time has changed.
     pub(crate) fn see_idle(&mut self, idle: IdleSince) -> Vec<Uuid> {
-        let (before, now) = (std::mem::replace(&mut self.idle, idle).since, &self.idle.since);
-        let ids = before.keys().chain(now.keys()).copied();
-        ids.filter(|id| before.get(id) != now.get(id)).collect()
+        std::mem::replace(&mut self.idle, idle).changed_to(&self.idle)
     }
 
     pub(crate) const fn idle(&self) -> &IdleSince {

@@ -233,11 +233,12 @@ fn differences(living: &str, recovered: &str) -> String {
     text
 }
 
-/// A workload without the fields that are recomputed after a start.
+/// A workload without the fields that are recomputed or measured again after a start.
 fn stored_of(view: &WorkloadView) -> WorkloadView {
     let mut view = view.clone();
     view.model = None;
     view.pending = Arc::default();
+    view.idle_since = None;
     for pod in &mut view.pods {
         pod.condition = None;
         if pod.state.is_pending() {

@@ -21,8 +21,10 @@ use crate::scenario::Step;
 /// Maximum number of rounds after a request, before the call fails because the scheduler does not
 /// stop deciding.
 const TURNS_MAX: u32 = 4000;
-/// Maximum number of moments in a wait at which something is due.
-const MOMENTS_MAX: u32 = 200;
+/// Maximum number of moments in a wait at which something is due, and of pods over all of them: each
+/// is a decision.
+const MOMENTS_MAX: usize = 200;
+const PODS_LOOKED_AT_MAX: usize = 2_000_000;
 
 /// A request to a server.
 #[derive(Debug, Clone)]
@@ -40,7 +42,7 @@ pub enum Asked {
     Nodes(Vec<NodeSpec>),
     /// Passing of time, up to a moment.
     Wait(Instant),
-    /// The outcome for the workload with this id, as if it was submitted.
+    /// The outcome for the workload with this id, or for its newest revision, as if it was submitted.
     Outcome(Uuid),
 }
 
@@ -111,7 +113,7 @@ pub fn what_if(
                 question.wait(*until, &mut decisions)?;
                 Vec::new()
             }
-            Asked::Outcome(id) => vec![*id],
+            Asked::Outcome(id) => vec![question.newest(*id)],
         };
         question.submitted.extend(submitted);
         question.rest(&mut decisions)?;
@@ -142,9 +144,17 @@ impl Question {
         Err(Error::Internal { message: "the scheduler does not come to rest".to_owned() })
     }
 
+    /// The newest revision of an inference; any other workload itself.
+    fn newest(&self, id: Uuid) -> Uuid {
+        let found = self.asking.machine.view().and_then(|view| view.workloads.get(&id));
+        found.and_then(|one| one.revisions.last().copied()).unwrap_or(id)
+    }
+
     /// Lets time pass, with all that is due by then.
     fn wait(&mut self, until: Instant, decisions: &mut Vec<Decision>) -> Result<(), Error> {
-        for _ in 0..MOMENTS_MAX {
+        let pods = self.asking.machine.replica().map_or(1, |(cluster, _)| cluster.pods().len());
+        let moments_max = (PODS_LOOKED_AT_MAX / pods.max(1)).clamp(1, MOMENTS_MAX);
+        for _ in 0..=moments_max {
             let now = self.asking.machine.clock.now();
             if now >= until {
                 return Ok(());
@@ -154,7 +164,7 @@ impl Question {
             self.asking.machine.clock.advance_ms(due.since_ms(now));
             self.rest(decisions)?;
         }
-        Err(Error::invalid("until", "is too far ahead: too much is due by then"))
+        Err(Error::invalid("changes", "`until` is too far ahead: too much is due by then"))
     }
 
     /// The workload with this id, and its id in the model.
