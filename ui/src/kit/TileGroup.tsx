@@ -28,12 +28,26 @@ interface Props {
   empty?: React.ReactNode;
 }
 
+/** The tiles, with the chosen one in its place after it was deleted. */
+function useTiles({ tiles, value }: Props): Tile[] {
+  const [last, setLast] = useState<{ at: number; tile: Tile }>();
+  const at = tiles.findIndex(({ id }) => id === value);
+  const tile = tiles[at];
+  if (tile) {
+    if (last?.at !== at || last.tile.id !== tile.id) setLast({ at, tile });
+    return tiles;
+  }
+  if (value === null || last?.tile.id !== value) return tiles;
+  return tiles.toSpliced(last.at, 0, { ...last.tile, detail: "deleted" });
+}
+
 export function TileGroup(props: Props): React.ReactNode {
   const { label, value, onChange, problem } = props;
   const [words, setWords] = useState("");
-  const matching = props.tiles.filter(({ name }) => name.includes(words));
+  const all = useTiles(props);
+  const matching = all.filter(({ name }) => name.includes(words));
   const tiles = props.search
-    ? props.tiles
+    ? all
     : matching.filter(({ id }, index) => index < TILES_MAX || id === value);
   const search = props.search ?? { total: matching.length, words, onChange: setWords };
   const isSearched = search.words !== "" || search.total > TILES_MAX;
@@ -46,7 +60,15 @@ export function TileGroup(props: Props): React.ReactNode {
       orientation="horizontal"
       validationBehavior="aria"
     >
-      <Label className={css.label ?? ""}>{label}</Label>
+      {/* Beside the label: the tiles do not move when it appears. */}
+      <div className={css.tileLabel}>
+        <Label className={css.label ?? ""}>{label}</Label>
+        {problem && (
+          <Text slot="errorMessage" className={css.problem ?? ""}>
+            {problem}
+          </Text>
+        )}
+      </div>
       {isSearched && (
         <div className={css.tileSearch}>
           <Search label={`Search ${label}`} value={search.words} onChange={search.onChange} />
@@ -69,11 +91,6 @@ export function TileGroup(props: Props): React.ReactNode {
         ) : (
           <NothingMatches clear="Clear the search" onClear={() => search.onChange("")} />
         ))}
-      {problem && (
-        <Text slot="errorMessage" className={css.problem ?? ""}>
-          {problem}
-        </Text>
-      )}
     </RadioGroup>
   );
 }

@@ -18,6 +18,7 @@ import { useSome } from "../live/client";
 import type { TemplateRow } from "../live/rows";
 import { usePlace, useTemplates } from "./choices";
 import { DRAFT, EMPTY, GONE, nameProblem, type StepProps } from "./draft";
+import { GoneTemplate } from "./GoneTemplate";
 import { useNamesake } from "./namesake";
 import { StepTwo } from "./StepTwo";
 import { withTemplate } from "./template";
@@ -42,6 +43,7 @@ export default function NewWorkload(): React.ReactNode {
         <span className="muted">
           step {step} of 2{step === 2 && project && ` · ${draft.name} in ${project.name}`}
         </span>
+        {step === 2 && <GoneTemplate draft={draft} change={change} />}
       </div>
       <div className={page.scroll}>
         {step === 1 ? (

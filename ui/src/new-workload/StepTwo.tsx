@@ -1,4 +1,5 @@
 // The second step: environment, compute resource, command, and what the template brings.
+import { useState } from "react";
 import { Link, useLocation } from "wouter";
 
 import { post } from "../api/http";
@@ -11,10 +12,10 @@ import { Failure, Skeleton } from "../kit/States";
 import { useAll } from "../live/client";
 import type { TemplateRow } from "../live/rows";
 import { useGalleries, usePlace, useTemplates } from "./choices";
-import { GONE, type StepProps, toRequest, EMPTY } from "./draft";
+import { type StepProps, toRequest, EMPTY } from "./draft";
 import { Galleries } from "./Galleries";
 import { useNamesake } from "./namesake";
-import { restOf, withTemplate } from "./template";
+import { restOf } from "./template";
 
 export function StepTwo({ draft, change, onBack }: StepProps & { onBack: () => void }) {
   const [, navigate] = useLocation();
@@ -22,7 +23,10 @@ export function StepTwo({ draft, change, onBack }: StepProps & { onBack: () => v
   const namesake = useNamesake(draft);
   const place = usePlace(draft);
   const templates = useTemplates(draft, place);
-  const template = templates?.chosen;
+  // What a deleted template brought stays on the page until the user chooses otherwise.
+  const [last, setLast] = useState(templates?.chosen);
+  if (templates?.chosen && templates.chosen !== last) setLast(templates.chosen);
+  const template = templates?.isGone ? last : templates?.chosen;
   const galleries = useGalleries(draft, place, template);
   const { tried, pending, error, submit } = useSubmit({
     isReady:
@@ -45,12 +49,6 @@ export function StepTwo({ draft, change, onBack }: StepProps & { onBack: () => v
     `left out: that of the ${template?.spec[field] ? "template" : "image"}`;
   return (
     <form className={page.form} onSubmit={submit}>
-      {templates.isGone && (
-        <NoTemplate
-          name={draft.template?.name}
-          onScratch={() => change(withTemplate(draft, undefined, undefined))}
-        />
-      )}
       <Galleries draft={draft} place={place} {...galleries} change={change} tried={tried} />
       <TextField
         label="Command"
@@ -83,17 +81,6 @@ export function StepTwo({ draft, change, onBack }: StepProps & { onBack: () => v
         <Button onPress={onBack}>BACK</Button>
       </div>
     </form>
-  );
-}
-
-/** The template was chosen, and is not there any more. */
-function NoTemplate(props: { name: string | undefined; onScratch: () => void }) {
-  return (
-    <Failure
-      error={new Error(`Template ${props.name} ${GONE}. What you typed is kept.`)}
-      onRetry={props.onScratch}
-      retry="START FROM SCRATCH"
-    />
   );
 }
 
