@@ -66,6 +66,8 @@ export class Watch {
   }
 
   #isExpected(message: ConsoleMessage): boolean {
+    // The machine got or lost a network, as of a container; Chromium asks again by itself.
+    if (message.text().includes("net::ERR_NETWORK_CHANGED")) return true;
     const [, status] = /Failed to load resource: .*status of (\d+)/u.exec(message.text()) ?? [];
     const failed = /Failed to load resource: net::ERR_/u.test(message.text()) ? UNANSWERED : status;
     if (failed === undefined || !URL.canParse(message.location().url)) return false;
