@@ -99,7 +99,7 @@ def make_job():
 
 def ended(process):
     """The exit code, the minibatches and the last line of a script that has ended."""
-    out, error = process.communicate(timeout=60)
+    out, error = process.communicate(timeout=300)
     lines = out.splitlines()
     trained = [line.split()[1:] for line in lines if line.startswith("trained")]
     last = json.loads(lines[-1]) if lines and lines[-1].startswith("{") else None
