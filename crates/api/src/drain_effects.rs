@@ -14,8 +14,8 @@ use uuid::Uuid;
 use view::{PodView, View, WorkloadView};
 
 use crate::ApiState;
+use crate::prediction::predicted;
 use crate::quota_effects::QuotaEffects;
-use crate::routes::predicted;
 use crate::what_if::read_steps;
 
 /// Most workloads with a sentence of their own.

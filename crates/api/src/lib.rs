@@ -17,6 +17,7 @@ mod limit_permissions;
 mod list_order;
 mod list_rows;
 mod node_order;
+mod prediction;
 mod quota_effects;
 mod repair_advice;
 mod routes;

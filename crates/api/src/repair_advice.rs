@@ -12,7 +12,7 @@ use sim::Decision;
 use view::{NodeView, View, WorkloadView};
 
 use crate::ApiState;
-use crate::routes::predicted;
+use crate::prediction::predicted;
 use crate::what_if::read_steps;
 
 /// Most repairs of single GPUs, and of all of a node, that are tried out, each about as long as a

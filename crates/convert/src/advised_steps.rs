@@ -36,8 +36,9 @@ pub enum Made {
     Retire(Uuid, Uuid),
     /// A submission to the project with this id.
     Submit(u64, Box<WorkloadSpec>),
-    /// A revision of the inference with the first id after that with the second one.
-    Revise(Uuid, Uuid, Box<WorkloadSpec>),
+    /// A revision of the inference with the first id after that with the second one, and the update
+    /// that asks for it, if that is one.
+    Revise(Uuid, Uuid, Box<WorkloadSpec>, Option<Box<api_types::WorkloadSpec>>),
     /// New nodes.
     Nodes(Vec<NodeSpec>),
     /// Repair of GPUs.
@@ -60,13 +61,16 @@ pub fn steps_of(
         let spec = resubmitted(change, &workload.spec);
         spec.map(Box::new).ok_or_else(|| ApiError::field(FIELD, unfit))
     };
-    let update = |spec: api_types::WorkloadSpec| match workload.revisions.last() {
-        Some(newest) => Ok(vec![Made::Revise(workload.id, *newest, with_change()?)]),
-        None => Ok(vec![Made::Update(workload.id, workload.spec.kind, Box::new(spec))]),
+    let update = |asked: api_types::WorkloadSpec| {
+        let (id, asked) = (workload.id, Box::new(asked));
+        Ok(vec![match workload.revisions.last() {
+            Some(newest) => Made::Revise(id, *newest, with_change()?, Some(asked)),
+            None => Made::Update(id, workload.spec.kind, asked),
+        }])
     };
-    let of_node = |node: &str, patch: NodePatch| {
-        named(view, node).map(|_| vec![Made::Node(node.to_owned(), patch)])
-    };
+    if let Some((node, patch)) = node_patch(change) {
+        return named(view, node).map(|_| vec![Made::Node(node.to_owned(), patch)]);
+    }
     match change {
         AdvisedChange::Preemptible {} => update(api_types::WorkloadSpec {
             preemptibility: Some(api_types::Preemptibility::Preemptible),
@@ -88,24 +92,6 @@ pub fn steps_of(
         AdvisedChange::Limit { raises } => {
             raises.iter().map(|one| raised(one, false, view)).collect()
         }
-        AdvisedChange::Uncordon { node } => of_node(
-            node,
-            NodePatch { scheduling: Some(NodeScheduling::Enabled), ..NodePatch::default() },
-        ),
-        AdvisedChange::Untaint { node, taint } => of_node(
-            node,
-            NodePatch {
-                removed_taints: vec![TaintKey {
-                    key: taint.key.clone(),
-                    effect: Some(taint.effect),
-                }],
-                ..NodePatch::default()
-            },
-        ),
-        AdvisedChange::Label { node, labels } => {
-            let labels = labels.iter().map(|(key, value)| (key.clone(), Some(value.clone())));
-            of_node(node, NodePatch { labels: labels.collect(), ..NodePatch::default() })
-        }
         AdvisedChange::MoreNodes { node, nodes } => {
             let like = named(view, node)?;
             Ok(vec![Made::Nodes(
@@ -118,12 +104,31 @@ pub fn steps_of(
         _ => {
             let spec = with_change()?;
             if let Some(newest) = workload.revisions.last() {
-                return Ok(vec![Made::Revise(workload.id, *newest, spec)]);
+                return Ok(vec![Made::Revise(workload.id, *newest, spec, None)]);
             }
             let again = Made::Submit(workload.project_id, spec);
             Ok(vec![Made::Delete(workload.id, workload.spec.kind), again])
         }
     }
+}
+
+/// The change of a node, with its name; `None` for a change of something else.
+fn node_patch(change: &AdvisedChange) -> Option<(&str, NodePatch)> {
+    let patch = NodePatch::default();
+    Some(match change {
+        AdvisedChange::Uncordon { node } => {
+            (node, NodePatch { scheduling: Some(NodeScheduling::Enabled), ..patch })
+        }
+        AdvisedChange::Untaint { node, taint } => {
+            let removed = TaintKey { key: taint.key.clone(), effect: Some(taint.effect) };
+            (node, NodePatch { removed_taints: vec![removed], ..patch })
+        }
+        AdvisedChange::Label { node, labels } => {
+            let labels = labels.iter().map(|(key, value)| (key.clone(), Some(value.clone())));
+            (node, NodePatch { labels: labels.collect(), ..patch })
+        }
+        _ => return None,
+    })
 }
 
 fn named<'v>(view: &'v View, name: &str) -> Result<&'v NodeView, ApiError> {
@@ -303,7 +308,7 @@ impl Made {
                 let why = "another revision takes its place".to_owned();
                 Command::Scale { revision: *revision, wanted: Default::default(), why }
             }
-            Self::Revise(id, from, spec) => {
+            Self::Revise(id, from, spec, _) => {
                 let wanted =
                     Wanted { spec: WorkloadSpec::clone(spec), runs: Ok(()), strict: false };
                 let (id, from, wanted) = (*id, *from, Box::new(wanted));
@@ -348,7 +353,11 @@ impl Made {
                 let path = format!("/elastane/v1/nodes/{node}/gpus/{gpu}/simulated-failure");
                 request("DELETE", path, None)
             }
-            Self::Submit(..) | Self::Revise(..) | Self::Wait(_) => None,
+            Self::Revise(id, _, _, asked) => {
+                let body = json!({"spec": asked.as_ref()?});
+                request("PATCH", path_of(WorkloadKind::Inference, *id), Some(body))
+            }
+            Self::Submit(..) | Self::Wait(_) => None,
         }
     }
 }

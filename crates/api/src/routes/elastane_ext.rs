@@ -15,7 +15,7 @@ use engine::LogRange;
 use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
 use http_kit::openapi::{Description, Input};
-use http_kit::{ApiError, Body as JsonBody, Html, JsonText, PlainText, parameters, run_blocking};
+use http_kit::{ApiError, Body as JsonBody, Html, JsonText, PlainText, parameters};
 use sim::what_if::Asked;
 use spec::WorkloadKind;
 use units::Instant;
@@ -26,6 +26,7 @@ use super::workload_kinds;
 use crate::ApiState;
 use crate::advice_rights::may;
 use crate::node_order::in_natural_order;
+use crate::prediction::foretold;
 use crate::repair_advice::repairs;
 use crate::what_if;
 
@@ -179,29 +180,6 @@ async fn is_advised(
         None => Vec::new(),
     };
     Ok(advice.iter().any(|one| one.change == *change))
-}
-
-/// The decisions that requests would lead to, and the time of the state that they were predicted
-/// from.
-pub(crate) async fn predicted(
-    state: &ApiState,
-    asked: Vec<Asked>,
-) -> Result<(units::Instant, Vec<sim::Decision>), ApiError> {
-    foretold(state, asked).await.map(|(as_of, came)| (as_of, came.decisions))
-}
-
-/// The predicted effect of requests, and the time of the state that they were predicted from.
-pub(super) async fn foretold(
-    state: &ApiState,
-    asked: Vec<Asked>,
-) -> Result<(units::Instant, sim::what_if::WouldHappen), ApiError> {
-    let turn = state.forecasting.clone().acquire_owned().await.map_err(ApiError::internal)?;
-    let mut stored = state.control.stored_state().await?;
-    let lookups = what_if::lookups(&asked, &stored);
-    what_if::restore(&mut stored, state.control.archived_rows(&lookups).await?);
-    let work = move || what_if::play(stored, &asked);
-    let (answer, _turn) = run_blocking(turn, work).await?;
-    answer
 }
 
 /// The parameters of `logs`.

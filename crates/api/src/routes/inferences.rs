@@ -20,8 +20,8 @@ use spec::{UsedObject, WorkloadKind, WorkloadSpec};
 use uuid::Uuid;
 use view::{Event, Phase, PodView, View, WorkloadView};
 
-use super::elastane_ext::foretold;
 use super::workload_kinds::{create, delete, project_and_spec, read, source};
+use crate::prediction::foretold;
 use crate::{ApiState, what_if};
 use assets::may_enter;
 

@@ -26,8 +26,6 @@ mod v2;
 mod workload_kinds;
 mod workloads;
 
-pub(crate) use elastane_ext::predicted;
-
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
