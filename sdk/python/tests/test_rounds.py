@@ -162,6 +162,52 @@ def test_a_minibatch_in_flight_counts_at_sigterm_if_another_has_its_update():
     assert [one.flags for one in ring.sent] == [_HAS_MODEL] + 2 * [_HAS_MODEL | _LEAVES]
 
 
+class Leader:
+    """Keeps what is saved."""
+
+    keeps = True
+
+    def __init__(self):
+        self.saved, self.stopped = [], False
+
+    def is_due(self, snapshot):
+        return False
+
+    def save_at_end(self, snapshot, positions):
+        self.saved.append(snapshot.version)
+
+    def stop(self):
+        self.stopped = True
+
+
+class Alone(Ring):
+    """A ring of this worker alone, with its positions after the header."""
+
+    size = 1
+
+    def gather(self, block):
+        if len(block) == _HEADER.size:
+            self.sent.append(Header(*_HEADER.unpack(block)))
+        return [block]
+
+
+def test_a_worker_that_leaves_saves_the_model_although_another_is_killed_meanwhile():
+    loop, service, ring, sums = rounds(header(_HAS_MODEL | _LEAVES))
+    sums._leader, service.positions = Leader(), lambda: []
+    sums.model.pack = lambda: (b"", [])
+    gather = ring.gather
+
+    def broken_after_the_header(block):
+        if len(block) == _HEADER.size:
+            return gather(block)
+        sums._meeting.present = Alone()
+        raise Broken("the other is gone")
+
+    ring.gather = broken_after_the_header
+    loop.leave()
+    assert sums._leader.saved == [0] and sums._leader.stopped
+
+
 def test_a_minibatch_in_flight_does_not_count_at_sigterm_if_no_worker_has_its_update():
     loop, service, ring, sums = rounds(header(batches=1), header())
     sums._in_flight, sums._has_left = (1, 0), False

@@ -212,7 +212,7 @@ class ByAllReduce(Rounds, Sharing):
     # Rounds.
 
     def _break(self) -> None:
-        self._headers, self._is_safe = [], False
+        self._headers = []
         super()._break()
 
     def _packed(self, step: Optional[Contribution], flags: int) -> bytes:

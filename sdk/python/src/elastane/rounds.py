@@ -95,6 +95,8 @@ class Rounds:
 
     def _break(self) -> None:
         """The next round has another ring."""
+        # A later part of a round may fail, such as the checkpoint of workers that all leave.
+        self._is_safe = False
         self._meeting.dissolve()
 
     def _round(self, step: Any, flags: int = 0) -> bool:
