@@ -162,7 +162,7 @@ def test_a_minibatch_in_flight_counts_at_sigterm_if_another_has_its_update():
     assert [one.flags for one in ring.sent] == [_HAS_MODEL] + 2 * [_HAS_MODEL | _LEAVES]
 
 
-class Leader:
+class Keeper:
     """Keeps what is saved."""
 
     keeps = True
@@ -193,7 +193,7 @@ class Alone(Ring):
 
 def test_a_worker_that_leaves_saves_the_model_although_another_is_killed_meanwhile():
     loop, service, ring, sums = rounds(header(_HAS_MODEL | _LEAVES))
-    sums._leader, service.positions = Leader(), lambda: []
+    sums._leader, service.positions = Keeper(), lambda: []
     sums.model.pack = lambda: (b"", [])
     gather = ring.gather
 
@@ -206,6 +206,51 @@ def test_a_worker_that_leaves_saves_the_model_although_another_is_killed_meanwhi
     ring.gather = broken_after_the_header
     loop.leave()
     assert sums._leader.saved == [0] and sums._leader.stopped
+
+
+class OutOfMemory(Number):
+    """A model whose update fails halfway."""
+
+    def update(self, mean):
+        self.value = float("nan")
+        raise RuntimeError("out of memory")
+
+    def pack(self):
+        return b"", []
+
+
+def torn(*headers):
+    """A worker whose update has failed, and its ring."""
+    loop, service, ring, sums = rounds(header(batches=1), *headers)
+    sums._leader, sums.model, service.positions = Keeper(), OutOfMemory(), lambda: []
+    sums.begin()
+    with pytest.raises(RuntimeError, match="out of memory"):
+        sums.step(1)
+    sums.end()
+    return loop, service, ring, sums
+
+
+def test_a_model_whose_update_has_failed_halfway_is_not_saved():
+    loop, service, ring, sums = torn()
+    sums._meeting.present = ring = Alone()
+    with pytest.raises(LoopError, match="an update failed halfway, and no other worker has the"):
+        sums.begin()
+    with pytest.raises(LoopError, match="an update failed halfway, and no other worker has the"):
+        loop.leave()
+    assert sums._leader.saved == [] and service.confirmed == 0
+    assert not any(one.has_model for one in ring.sent)
+    assert sums._leader.stopped and sums._meeting.stopped
+
+
+def test_a_worker_whose_update_has_failed_halfway_gets_the_model_of_another():
+    # The other has made the update, and the minibatch of this worker is in it.
+    _, service, ring, sums = torn(header(version=1), header(version=1))
+    ring.numbers, ring.value = [1, 7, 1, 2], "0.5"
+    sums.begin()
+    sums.end()
+    assert (sums.model.value, sums.version) == (0.5, 1)
+    sums._idle()
+    assert service.confirmed == 1
 
 
 def test_a_minibatch_in_flight_does_not_count_at_sigterm_if_no_worker_has_its_update():

@@ -222,6 +222,8 @@ class Sums(Rounds):
     def _begin_model(self) -> None:
         """No worker has the model: it begins, and the master gives all records out again that were
         in one that is lost, and are not in the checkpoint that the model is of now."""
+        if self._life:
+            raise LoopError("an update failed halfway, and no other worker has the whole model")
         found = self._leader.begin()
         self._life, self._instance, self._has_model = found.life, found.instance, True
         self.version, self.batches = found.version, found.batches
@@ -273,7 +275,7 @@ class Sums(Rounds):
         self.model.unpack(description, lambda flat: ring.hand_on(source, flat))
         self._life, self._instance, self.version, self.batches = map(int, numbers)
         log(f"world {ring.generation}: version {self.version} of the model from rank {source}")
-        is_of_life, self._has_model = self._has_model and before[0] == self._life, True
+        is_of_life, self._has_model = before[0] == self._life, True
         flight, self._in_flight = self._in_flight, None
         if flight is not None and is_of_life and flight[1] == before[1] < self.version:
             self._note(flight[0])
@@ -296,7 +298,10 @@ class Sums(Rounds):
         self._in_flight = (count, self.version) if count else None
         ring.reduce(sums)
         sums /= np.float32(total)
+        # An update that fails halfway leaves no model to hand on or to save.
+        self._has_model = False
         self.model.update(sums)
+        self._has_model = True
         self._in_flight = None
         self.version += 1
         self.batches += total
@@ -365,12 +370,14 @@ class Sums(Rounds):
         with self._lock:
             self._has_left = True
             waits = self._leader.keeps and self._has_model and not self._is_ended
-            while waits or self._unsafe or self._in_flight:
-                if not self._meeting.is_in_world or is_over() or self._meeting.is_ended:
-                    break
-                if self._loop.members.failure is not None:
-                    break
-                self._round(None, _LEAVES)
-                waits = waits and not self._is_safe
-            self._leader.stop()
-            self._meeting.stop()
+            try:
+                while waits or self._unsafe or self._in_flight:
+                    if not self._meeting.is_in_world or is_over() or self._meeting.is_ended:
+                        break
+                    if self._loop.members.failure is not None:
+                        break
+                    self._round(None, _LEAVES)
+                    waits = waits and not self._is_safe
+            finally:
+                self._leader.stop()
+                self._meeting.stop()
