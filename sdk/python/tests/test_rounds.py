@@ -3,10 +3,15 @@ controller of PyTorch on them."""
 
 import warnings
 
+import grpc
 import numpy as np
 import pytest
 
+from elastane.connection import CallError, Interrupted, Outdated, Unreachable
+from elastane.leading import Leader
 from elastane.loop import LoopError
+from elastane.loop_saving import Snapshot
+from elastane.protocol import messages as pb
 from elastane.ring import Broken
 from elastane.sums import _DONE, _HAS_MODEL, _HEADER, _LEAVES, Again, Header, Model, Sums
 
@@ -310,6 +315,50 @@ def test_models_of_different_sizes_are_named():
     _, _, _, sums = rounds(header()._replace(floats=3))
     with pytest.raises(ValueError, match="numbers by rank: 0: 1, 1: 3"):
         sums._idle()
+
+
+# The first worker, whose master is away.
+
+
+class Away:
+    """A master that answers a number of calls, and none after them."""
+
+    def __init__(self, error, answers=0):
+        self.error, self.answers, self.called = error, answers, []
+
+    def call(self, name, request, interrupted):
+        self.called.append(request)
+        if len(self.called) > self.answers:
+            raise self.error
+        return pb.AttendReply()
+
+
+def leader(master, **settings):
+    worker = Loop()
+    worker.master, worker.settings = master, settings
+    return Leader(worker)
+
+
+AWAY = [Unreachable("Attend", grpc.StatusCode.UNAVAILABLE, "away"), Interrupted()]
+
+
+@pytest.mark.parametrize("error", AWAY)
+@pytest.mark.parametrize("answers", [0, 1])
+def test_a_training_whose_end_is_not_answered_is_complete(error, answers):
+    master = Away(error, answers)
+    leader(master).finish(Snapshot(3, 3, b"", []))
+    assert len(master.called) == answers + 1
+
+
+def test_a_training_whose_end_is_refused_is_an_error():
+    master = Away(Outdated("Attend", grpc.StatusCode.FAILED_PRECONDITION, "another"), 1)
+    with pytest.raises(Outdated):
+        leader(master).finish(Snapshot(3, 3, b"", []))
+
+
+@pytest.mark.parametrize("error", [*AWAY, CallError("Attend", grpc.StatusCode.INTERNAL, "")])
+def test_no_checkpoint_is_due_without_the_orders_of_the_master(error):
+    assert not leader(Away(error), checkpoint_dir="absent").is_due(Snapshot(3, 3, b"", []))
 
 
 # The controller.

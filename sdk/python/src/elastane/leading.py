@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, List, Optional
 
 from . import checkpoints, files
 from .checkpoints import CheckpointError
-from .connection import CallError, Interrupted
+from .connection import CallError, Interrupted, Unreachable
 from .protocol import messages as pb
 from .replica import Replica
 from .sharing import Unshared, log
@@ -122,7 +122,11 @@ class Leader:
         """True if a checkpoint of this version is due."""
         if not self._folder or replica.version == self._saved:
             return False
-        every = self._orders(replica).checkpoint_steps
+        try:
+            every = self._orders(replica).checkpoint_steps
+        except (CallError, Interrupted) as error:
+            log(f"no checkpoint of version {replica.version}: {error}")
+            return False
         return every > 0 and replica.version // every > self._saved // every
 
     def save(self, replica: Replica, positions: List[Any]) -> None:
@@ -196,20 +200,21 @@ class Leader:
     def finish(self, replica: Replica) -> None:
         """The job has ended: the last checkpoint, then the master may end as well."""
         self._written()
-        self._orders(replica)
-        if self._folder and replica.version != self._saved and self._begin(replica, []):
-            if not self._write(replica):
-                raise Unshared("the last checkpoint was not made")
-            self._saved = replica.version
         try:
+            self._orders(replica)
+            if self._folder and replica.version != self._saved and self._begin(replica, []):
+                if not self._write(replica):
+                    raise Unshared("the last checkpoint was not made")
+                self._saved = replica.version
             self._attend(
                 instance=replica.instance,
                 model_generation=replica.life,
                 model_version=replica.version,
                 done=True,
             )
-        except Interrupted:
-            log("the master is away; it ends without this worker")
+        except (Interrupted, Unreachable) as error:
+            # It has ended, perhaps by this request, whose answer is lost. A refusal is an error.
+            log(f"the master is away; it ends without this worker: {error}")
 
     # Versions.
 
