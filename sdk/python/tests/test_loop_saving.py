@@ -108,4 +108,26 @@ def test_a_checkpoint_that_cannot_be_used_is_named(folder):
     with pytest.raises(CheckpointError, match="does not match its digest"):
         loop_saving.load(folder, 7, "job", Vector())
     with pytest.raises(CheckpointError, match="has no folder version-N"):
-        checkpoints.newest_version(folder + "-absent")
+        loop_saving.load_newest(folder + "-absent", Vector())
+
+
+def test_a_model_begins_with_the_newest_checkpoint_that_is_whole(folder):
+    for version in (100, 200):
+        array = np.full(3, version, np.float32)
+        loop_saving.write(folder, "job", loop_saving.Snapshot(version, 9, b"three", [array]))
+    # A worker was killed while it wrote this one.
+    os.mkdir(f"{folder}/version-300")
+    open(checkpoints.path(folder, 300) + ".1.partial", "w").close()
+    for given, value in ((folder, 200), (folder + "/", 200), (f"{folder}/version-100/", 100)):
+        model = Vector()
+        loop_saving.load_newest(given, model)
+        assert model.array.tolist() == [value] * 3
+    with pytest.raises(CheckpointError, match="has no whole checkpoint of this model; .*300"):
+        loop_saving.load_newest(f"{folder}/version-300", Vector())
+
+
+def test_a_checkpoint_of_a_bucket_keeps_its_address():
+    for given in ("s3://bucket/ck/version-12", "s3://bucket/ck/version-12/"):
+        assert checkpoints.candidates(given) == ("s3://bucket/ck", [12])
+    assert checkpoints.candidates("/version-12") == ("/", [12])
+    assert checkpoints.candidates("version-12") == ("", [12])

@@ -102,16 +102,18 @@ def newest(path: str) -> Replica:
     raise CheckpointError(why)
 
 
-def newest_version(given: str) -> Tuple[str, int]:
-    """A folder of checkpoints and the newest version in it, or that of the folder `version-N`."""
-    root, name = os.path.split(os.path.normpath(given))
+def candidates(given: str) -> Tuple[str, List[int]]:
+    """A folder of checkpoints and the versions in it, whole or not, newest first. Of a folder
+    `version-N` that version alone."""
+    # Two slashes are part of the address of a bucket.
+    root, name = os.path.split(given.rstrip("/"))
     found = _FOLDER.fullmatch(name)
     if found:
-        return root, int(found[1])
+        return root, [int(found[1])]
     present = versions(given)
     if not present:
         raise CheckpointError(f"{given} has no folder version-N of a checkpoint")
-    return given, present[-1]
+    return given, present[::-1]
 
 
 def versions(root: str) -> List[int]:

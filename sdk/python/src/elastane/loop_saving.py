@@ -76,6 +76,20 @@ def load(root: str, version: int, job_id: str, model: Any) -> Snapshot:
     return Snapshot(version, batches, b"", [])
 
 
+def load_newest(given: str, model: Any) -> None:
+    """Gives a model the values of the checkpoint of any job in this folder (version-N), or of the
+    newest whole one of a folder with several."""
+    root, present = checkpoints.candidates(given)
+    why = f"{given} has no whole checkpoint of this model"
+    for version in present:
+        try:
+            load(root, version, "", model)
+            return
+        except CheckpointError as error:
+            why = f"{why}; {error}"
+    raise CheckpointError(why)
+
+
 class LoopLeader(Leader):
     """The leader for the model of a script."""
 
@@ -100,8 +114,7 @@ class LoopLeader(Leader):
             found = load(self._folder, version, orders.job_id, self.model)
             log(f"the model goes on from the checkpoint of version {version}")
         elif init:
-            root, newest = checkpoints.newest_version(init)
-            load(root, newest, "", self.model)
+            load_newest(init, self.model)
         self._forget_later(version, orders.job_id)
         return found
 
