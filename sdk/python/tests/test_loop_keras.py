@@ -127,6 +127,29 @@ def test_what_cannot_be_is_named(make_job, start, given, says):
     assert code == 1 and says in error, error
 
 
+def test_a_checkpoint_of_a_model_of_other_shapes_changes_no_variable():
+    needs("tensorflow")
+    import tensorflow as tf
+
+    from elastane.loop_keras import _KerasModel
+
+    def model(*sizes):
+        layers = [tf.keras.layers.Dense(size) for size in sizes]
+        made = tf.keras.Sequential([tf.keras.Input((1,)), *layers])
+        return made, _KerasModel(made, tf.keras.optimizers.SGD(1.0))
+
+    description, arrays = model(2, 3)[1].pack()
+    (made, other), at = model(2, 4), iter(arrays)
+    before = [one.numpy() for one in made.variables]
+
+    def fill(flat):
+        flat[:] = next(at).ravel()
+
+    with pytest.raises(ValueError, match=r"shape \[2, 3\], and \[2, 4\] here"):
+        other.unpack(description, fill)
+    assert all(map(np.array_equal, before, [one.numpy() for one in made.variables]))
+
+
 def test_what_is_of_tensorflow_1_is_refused_when_it_is_called():
     needs("tensorflow")
     from elastane.compat.elasticai_api.tensorflow import optimizer

@@ -131,3 +131,29 @@ def test_a_checkpoint_of_a_bucket_keeps_its_address():
         assert checkpoints.candidates(given) == ("s3://bucket/ck", [12])
     assert checkpoints.candidates("/version-12") == ("/", [12])
     assert checkpoints.candidates("version-12") == ("", [12])
+
+
+def test_a_checkpoint_of_a_module_of_other_shapes_changes_no_parameter(folder):
+    import torch
+
+    from elastane.loop_torch import _TorchModel
+
+    def model(*sizes):
+        module = torch.nn.Sequential(*(torch.nn.Linear(1, size) for size in sizes))
+        optimizer = torch.optim.SGD(module.parameters(), lr=1.0)
+        return module, _TorchModel(module, optimizer)
+
+    description, arrays = model(2, 3)[1].pack()
+    loop_saving.write(folder, "job", loop_saving.Snapshot(7, 9, description, arrays))
+
+    def keeps(module, other, says):
+        before = [one.detach().clone() for one in module.parameters()]
+        with pytest.raises(CheckpointError, match=says):
+            loop_saving.load(folder, 7, "job", other)
+        assert all(map(torch.equal, before, module.parameters()))
+
+    keeps(*model(2, 4), r"1.weight: shape \[3, 1\], and \[4, 1\] here")
+    keeps(*model(2), "names of another module: 1.bias, 1.weight")
+    module, other = model(2, 3)
+    other._optimizer = torch.optim.SGD([next(module.parameters())], lr=1.0)
+    keeps(module, other, "is of another model")

@@ -95,6 +95,10 @@ class _KerasModel(Model):
         if len(values) != len(variables):
             raise ValueError(f"{len(values)} variables, and here {len(variables)}")
         for variable, value in zip(variables, values):
+            shape, here = list(np.shape(value)), list(variable.shape)
+            if shape != here:
+                raise ValueError(f"{variable.name}: shape {shape}, and {here} here")
+        for variable, value in zip(variables, values):
             variable.assign(value)
 
 

@@ -4,7 +4,7 @@ published controller and optimizer. Does not know about: rounds (`sums`)."""
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 import torch
@@ -75,8 +75,22 @@ class _TorchModel(Model):
 
     def unpack(self, description: bytes, fill: Any) -> None:
         model, optimizer = unpack(description, fill, torch.from_numpy)
-        self._module.load_state_dict(model)
+        self._check(model)
+        # The optimizer checks its groups before it takes over any, the module nothing.
         self._optimizer.load_state_dict(optimizer)
+        self._module.load_state_dict(model)
+
+    def _check(self, given: Dict[str, Any]) -> None:
+        """Raises ValueError if the state of a module is of another one."""
+        own = self._module.state_dict()
+        names = sorted(given.keys() ^ own.keys())
+        if names:
+            raise ValueError(f"names of another module: {', '.join(names)}")
+        for name, one in own.items():
+            if torch.is_tensor(one) and one.is_floating_point():
+                shape, here = list(np.shape(given[name])), list(one.shape)
+                if shape != here:
+                    raise ValueError(f"{name}: shape {shape}, and {here} here")
 
 
 class _Distributed(Distributed):
