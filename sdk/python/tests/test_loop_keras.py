@@ -22,8 +22,13 @@ class Counts(tf.keras.Model):
         self.seen = self.add_weight(name="seen", initializer=tf.constant_initializer(START), **of)
         self.idle = self.add_weight(name="idle", initializer="zeros", **of)
         self.mean = self.add_weight(name="mean", shape=(), initializer="zeros", trainable=False)
+        of = dict(shape=(), trainable=False, dtype="int64")
+        self.calls = self.add_weight(name="calls", initializer="zeros", **of)
+        # Keras 3 has the seed in a variable.
+        self.noise = tf.keras.layers.Dropout(0.5, seed=int(START))
         self.built = True
     def call(self, records):
+        self.calls.assign_add(1)
         self.mean.assign(tf.reduce_mean(tf.cast(records, tf.float32)))
         return tf.gather(self.seen, records)
 
@@ -60,7 +65,8 @@ with controller.scope():
 print(json.dumps(dict(
     seen=model.seen.numpy().tolist(), idle=model.idle.numpy().tolist(),
     mean=float(model.mean.numpy()), batches=controller.global_completed_batch_num,
-    steps=int(optimizer.iterations.numpy()),
+    steps=int(optimizer.iterations.numpy()), calls=int(model.calls.numpy()),
+    seeds=[one.numpy().tolist() for one in model.variables if "seed" in one.name],
 )), flush=True)
 """
 DIES = "os.kill(os.getpid(), signal.SIGTERM) if len(trained) == 8 else None"
@@ -85,13 +91,19 @@ def start(request, start_script):
 
 def test_two_workers_have_the_same_model_and_each_record_counts_once(make_job, start):
     job = make_job(first_size=2)
-    workers = [start(job, f"worker-{n}", START=f"{n}.0") for n in range(2)]
+    workers = [start(job, f"worker-{n}", START=f"{n}00.0") for n in range(2)]
     (code, one, first, error), (other_code, two, second, other_error) = map(ended, workers)
     assert (code, other_code) == (0, 0), error + other_error
-    assert first == second
+    # A counter and a seed are each worker's own.
+    own = [[last.pop("calls"), last.pop("seeds")] for last in (first, second)]
+    assert first == second and sum(calls for calls, _ in own) >= SIZE // 4
+    assert [seeds for _, seeds in own] in ([[[0, 0]], [[100, 0]]], [[], []])
     assert first["batches"] == len(one) + len(two) == SIZE // 4
     assert sorted(record for batch in one + two for record in batch) == list(range(SIZE))
-    assert np.isin(np.array(first["seen"]) % 1, [0, 0.5]).all() and not any(first["idle"])
+    # All begin with the values of one of the two.
+    seen = np.array(first["seen"])
+    assert np.isin(seen - (100 if seen.min() >= 100 else 0), [0.5, 1]).all(), seen
+    assert not any(first["idle"])
     assert SIZE // 8 <= first["steps"] <= SIZE // 4
 
 
@@ -104,7 +116,8 @@ def test_a_loop_whose_only_worker_gets_sigterm_goes_on_from_its_checkpoint(
     code, batches, last, error = ended(start(job, "worker-1", START="100.0"))
     assert code == 0, error
     assert np.allclose(last["seen"], 6) and last["batches"] == last["steps"] == SIZE // 4
-    assert len(batches) < SIZE // 4
+    assert len(batches) < SIZE // 4 <= last["calls"]
+    assert last["seeds"] in ([[100, 0]], [])
 
 
 def test_a_fixed_global_minibatch_is_that_of_all_workers_at_the_start(make_job, start):

@@ -23,7 +23,11 @@ class _KerasModel(Model):
             raise LoopError("build the model before set_broadcast_model: it has no variables yet")
         self.trainable: List[Any] = list(model.trainable_variables)
         self._numbers = {id(one): number for number, one in enumerate(self.trainable)}
-        self._carried = [one for one in model.non_trainable_variables if "float" in str(one.dtype)]
+        # Weights, unlike variables, are without the states of seed generators and metrics.
+        kept = [one for one in model.non_trainable_weights if "string" not in str(one.dtype)]
+        self._carried = [one for one in kept if "float" in str(one.dtype)]
+        # Counters have no mean: they are handed on and saved.
+        self._counters = [one for one in kept if "float" not in str(one.dtype)]
         self._make_slots()
         shapes = [one.shape for one in [*self.trainable, *self._carried]]
         self._sizes = [int(np.prod(tuple(shape))) for shape in shapes]
@@ -81,10 +85,11 @@ class _KerasModel(Model):
             self._optimizer.learning_rate = own
 
     def _variables(self) -> List[Any]:
-        """All that the workers share; not the seeds of layers, which are each worker's own."""
+        """All variables that are handed on; not the seeds of layers, which are each worker's
+        own."""
         of_optimizer = self._optimizer.variables
         kept = of_optimizer() if callable(of_optimizer) else of_optimizer
-        return [*self.trainable, *self._carried, *kept]
+        return [*self.trainable, *self._carried, *self._counters, *kept]
 
     def pack(self) -> Tuple[bytes, List[np.ndarray]]:
         values = [np.asarray(one.numpy()) for one in self._variables()]
