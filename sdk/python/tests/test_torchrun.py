@@ -65,7 +65,7 @@ def start(request, tmp_path):
             "OMP_NUM_THREADS": "1",
             "USE_LIBUV": "0",
             "ELASTANE_CHANNEL": str(tmp_path / "socket"),
-            # What the server sets in the first pod of two, of which one is enough.
+            # Variables that the server sets in the first pod of two; one pod is enough here.
             "PET_NNODES": "1:2",
             "PET_RDZV_BACKEND": "c10d",
             "PET_RDZV_ENDPOINT": endpoint,

@@ -60,7 +60,7 @@ def distribute(
     own = type(optimizer)
     is_new = not issubclass(own, kind)
     if is_new:
-        # Of its own class still: schedules look at that.
+        # Schedules check that the optimizer is still an instance of its own class.
         optimizer.__class__ = type(own.__name__, (kind, own), {})
     optimizer.fixed_global_batch_size = fixed_global_batch_size
     optimizer.backward_passes_per_step = backward_passes_per_step
@@ -90,7 +90,7 @@ class AllReduceController:
         self._resumed = 0
         self.data_shard_service.check_ready = self._check_joined
 
-    # Of a framework.
+    # Methods of a subclass, for its framework.
 
     def _distribute(self, optimizer: Any) -> None:
         """Has an optimizer of no loop yet add gradients up."""

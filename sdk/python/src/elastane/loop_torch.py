@@ -178,7 +178,7 @@ class PyTorchAllReduceController(AllReduceController):
         return _TorchModel(self._module, self._optimizer)
 
     def _forget_gradients(self) -> None:
-        # Those of the attempt, which a script may set to zero only after its step.
+        # A script may set the gradients of the attempt to zero only after its step.
         self._optimizer.zero_grad()
 
 

@@ -62,7 +62,7 @@ class Rounds:
         self._meeting: Meeting
         self._is_safe = False
 
-    # Of a kind.
+    # Methods of a subclass, for its kind of rounds.
 
     def _packed(self, step: Any, flags: int) -> bytes:
         """The header of this worker."""
@@ -91,7 +91,7 @@ class Rounds:
         """Makes the update of all. Returns True if the contribution is in it."""
         raise NotImplementedError
 
-    # Of all.
+    # Methods of all kinds of rounds.
 
     def _break(self) -> None:
         """The next round has another ring."""

@@ -109,8 +109,8 @@ class Sums(Rounds):
         self._life = self._instance = self.version = 0
         self.batches = 0
         """Minibatches of all workers that are in the model."""
-        # Those of this worker that are not in it yet, and their sum; and those that are in it, of
-        # which it is not known yet that all have them.
+        # Minibatches of this worker that are not in it yet, and their sum; and minibatches that are
+        # in it, and perhaps not in the models of all workers yet.
         self._waiting, self._sum = 0, np.zeros(0, np.float32)
         self._unsafe = 0
         # Minibatches of a round that may have ended for others, and the version before it.
