@@ -12,8 +12,10 @@ import { useAll } from "../live/client";
 
 export default function Nodes(): React.ReactNode {
   const mayRead = useMay("nodes", "read");
-  const nodes = useAll("node", "name");
+  const known = useAll("node", "name");
   const gpus = useAll("gpu", "index");
+  // With their GPUs or not at all: the nodes below one are not to move.
+  const nodes = gpus && known;
   // Node that a link from elsewhere leads to.
   const { name: marked } = useParams<{ name?: string }>();
   if (!mayRead) return <NoRight what="nodes" />;
