@@ -110,7 +110,7 @@ pub(super) async fn what_if(
         // Steps may refer to anything.
         caller.must(Action::Read, Resource::Workloads, Scope::Tenant)?;
     }
-    let mut then = asked_changes(&state, &caller, changes).await?;
+    let mut then = Box::pin(asked_changes(&state, &caller, changes)).await?;
     let asked = [
         (WorkloadKind::Training, trainings),
         (WorkloadKind::Workspace, workspaces),
@@ -173,7 +173,7 @@ async fn is_advised(
     let view = state.control.view();
     let advice = match state.control.diagnose(workload.id).await? {
         Some((found, now)) => {
-            let further = repairs(state, false, &view, workload).await;
+            let further = Box::pin(repairs(state, false, &view, workload)).await;
             let may = |requirement: convert::Requirement<'_>| may(caller, requirement);
             convert::diagnosis(&found, &view, now, &may, further).advice
         }

@@ -117,7 +117,7 @@ async fn update(
     let changes = recreate || !settled.as_ref().is_some_and(stays);
     agree_to(&mut spec, if changes { recreate } else { kept });
     let notice = match settled.filter(|_| changes) {
-        Some(settled) => replacement(&state, &view, from, settled, recreate).await?,
+        Some(settled) => Box::pin(replacement(&state, &view, from, settled, recreate)).await?,
         None => None,
     };
     let control = state.asked_by(&caller);

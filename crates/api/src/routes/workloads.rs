@@ -246,7 +246,7 @@ async fn list_by_post(
         let why = "workloads are created under /api/v1/workloads/trainings or …/workspaces";
         return Err(ApiError::new(axum::http::StatusCode::METHOD_NOT_ALLOWED, why));
     }
-    list(state, caller, query).await
+    Box::pin(list(state, caller, query)).await
 }
 
 async fn count(
