@@ -11,7 +11,7 @@ use crate::{DepartmentRow, KeptDeletions, PodRow, ProjectRow, WorkloadRow};
 /// Filter of deleted workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PastFilter {
-    /// Those among which it selects.
+    /// The deleted workloads among which it selects.
     pub kept: KeptDeletions,
     /// Only the workload with this id; `None` selects all.
     pub id: Option<Uuid>,

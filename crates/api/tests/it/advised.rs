@@ -12,7 +12,7 @@ use crate::server::Server;
 /// A server with a workload `w` of team-a that waits: trainings of so many GPUs before it, a
 /// request, and the kind and the specification of `w`.
 struct Case {
-    before: &'static [Value],
+    before: Vec<Value>,
     request: Option<(&'static str, &'static str, Value)>,
     kind: &'static str,
     spec: Value,
@@ -20,7 +20,7 @@ struct Case {
 
 impl Case {
     fn new(spec: Value) -> Self {
-        Self { before: &[], request: None, kind: "trainings", spec }
+        Self { before: Vec::new(), request: None, kind: "trainings", spec }
     }
 
     /// The server, and the id of `w`.
@@ -62,8 +62,8 @@ fn cases() -> Vec<Case> {
         json!({"gpuDevicesRequest": 1, "gpuRequestType": "portion", "gpuPortionRequest": 0.6});
     let parts = vec![one; 4];
     vec![
-        Case { before: whole.leak(), ..Case::new(gpus(2)) },
-        Case { before: parts.leak(), ..Case::new(part) },
+        Case { before: whole, ..Case::new(gpus(2)) },
+        Case { before: parts, ..Case::new(part) },
         Case { request: node(json!({"scheduling": "disabled"})), ..Case::new(gpus(1)) },
         Case { request: node(taint), ..Case::new(gpus(1)) },
         Case::new(with("nodeAffinityRequired", in_zone)),
@@ -233,7 +233,7 @@ async fn without_the_right_to_see_all_only_advice_may_be_asked_about() {
     assert_eq!(status, StatusCode::OK, "{answer}");
     let other = json!({"kind": "end", "workload": {"name": "x", "projectName": "team-b"}});
     let (status, answer) = ask(&other, 1).await;
-    assert_eq!(status, StatusCode::FORBIDDEN, "nothing is told of others: {answer}");
+    assert_eq!(status, StatusCode::FORBIDDEN, "it may not ask about others: {answer}");
     let (status, answer) = ask(&all[0]["change"], 4).await;
     assert_eq!(status, StatusCode::BAD_REQUEST, "each takes a diagnosis: {answer}");
 }

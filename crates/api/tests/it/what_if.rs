@@ -156,6 +156,14 @@ async fn places_are_those_that_a_submission_would_get() {
 }
 
 #[tokio::test]
+async fn many_submissions_are_bounded_by_their_pods_alone() {
+    let server = Server::with_teams().await;
+    let many: Vec<_> = (0..101).map(|at| of_b(&server, &format!("b{at}"), 1)).collect();
+    let answer = asked(&server, json!({"trainings": many})).await;
+    assert_eq!(answer["pods"].as_array().unwrap().len(), 101, "{}", answer["pods"]);
+}
+
+#[tokio::test]
 async fn what_cannot_be_asked_says_so() {
     let server = Server::with_teams().await;
     let many = |count: u32| json!({"submit": {"name": "x", "project": "team-a", "count": count}});
