@@ -148,9 +148,9 @@ export function rowOf(page: Page, name: string) {
   return page.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
 }
 
-/** Chooses a tile, whose radio button is not drawn, and waits until it is chosen. */
+/** Chooses a tile, and waits until it is chosen. */
 export async function choose(tile: Locator): Promise<void> {
-  await tile.click({ force: true });
+  await tile.click();
   await expect(tile).toBeChecked();
 }
 

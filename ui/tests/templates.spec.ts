@@ -70,9 +70,14 @@ test("a template of one project is offered in that project alone", async ({
   await expect(tile).toHaveCount(0);
   await expect(page.getByText(/was deleted, or is not for this project/u)).toBeVisible();
   await page.getByLabel("Training name").fill("a1");
+  // The chosen tile is gone, and Tab still leads to those that are left.
+  const scratch = page.getByRole("radio", { name: "Start from scratch" });
+  await page.keyboard.press("Shift+Tab");
+  await expect(page.getByRole("radiogroup", { name: "Template" }).locator(":focus")).toBeVisible();
   await page.getByRole("button", { name: "CONTINUE" }).click();
   await expect(page.getByText("step 1 of 2")).toBeVisible();
-  await choose(page.getByRole("radio", { name: "Start from scratch" }));
+  await expect(scratch).toBeFocused();
+  await choose(scratch);
   await page.getByRole("button", { name: "CONTINUE" }).click();
   await expect(page.getByText("step 2 of 2")).toBeVisible();
   await expect(page.getByRole("radio", { name: "As in the template" })).toHaveCount(0);

@@ -22,7 +22,7 @@ export interface Submit {
 /** Brings the first field with a problem into view, once the problem is shown. */
 function focusProblem(form: HTMLFormElement): void {
   requestAnimationFrame(() => {
-    const field = "[aria-invalid=true], [data-invalid] input";
+    const field = "[data-invalid] :is(input, textarea, button)";
     form.querySelector<HTMLElement>(field)?.focus();
   });
 }

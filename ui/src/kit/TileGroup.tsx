@@ -1,6 +1,6 @@
-// Tiles of which one is chosen: projects, galleries of assets.
-import { useState } from "react";
-import { Label, Radio, RadioGroup, Text } from "react-aria-components";
+// Tiles of which one is chosen: projects, galleries of assets. The radio buttons are the browser's own,
+// laid over their tiles: each click is one, and Tab leads into the group whatever was chosen before.
+import { useId, useState } from "react";
 
 import css from "./kit.module.css";
 import { Search } from "./Search";
@@ -51,22 +51,26 @@ export function TileGroup(props: Props): React.ReactNode {
     : matching.filter(({ id }, index) => index < TILES_MAX || id === value);
   const search = props.search ?? { total: matching.length, words, onChange: setWords };
   const isSearched = search.words !== "" || search.total > TILES_MAX;
+  const id = useId();
+  const [labelId, problemId] = [`${id}-label`, `${id}-problem`];
   return (
-    <RadioGroup
-      className={css.field ?? ""}
-      value={value}
-      onChange={onChange}
-      isInvalid={problem !== undefined}
-      orientation="horizontal"
-      validationBehavior="aria"
+    <div
+      role="radiogroup"
+      className={css.field}
+      aria-labelledby={labelId}
+      aria-invalid={problem !== undefined}
+      aria-describedby={problem && problemId}
+      data-invalid={problem && true}
     >
       {/* Beside the label: the tiles do not move when it appears. */}
       <div className={css.tileLabel}>
-        <Label className={css.label ?? ""}>{label}</Label>
+        <span id={labelId} className={css.label}>
+          {label}
+        </span>
         {problem && (
-          <Text slot="errorMessage" className={css.problem ?? ""}>
+          <span id={problemId} className={css.problem}>
             {problem}
-          </Text>
+          </span>
         )}
       </div>
       {isSearched && (
@@ -78,11 +82,18 @@ export function TileGroup(props: Props): React.ReactNode {
         </div>
       )}
       <div className={css.tiles}>
-        {tiles.map(({ id, name, detail }) => (
-          <Radio key={id} value={id} className={css.tile ?? ""}>
-            <b>{name}</b>
-            {detail && <span title={detail}>{detail}</span>}
-          </Radio>
+        {tiles.map((tile) => (
+          <label key={tile.id} className={css.tile} title={tile.detail}>
+            <input
+              type="radio"
+              name={id}
+              value={tile.id}
+              checked={tile.id === value}
+              onChange={() => onChange(tile.id)}
+            />
+            <b>{tile.name}</b>
+            {tile.detail && <span>{tile.detail}</span>}
+          </label>
         ))}
       </div>
       {tiles.length === 0 &&
@@ -91,6 +102,6 @@ export function TileGroup(props: Props): React.ReactNode {
         ) : (
           <NothingMatches clear="Clear the search" onClear={() => search.onChange("")} />
         ))}
-    </RadioGroup>
+    </div>
   );
 }
