@@ -33,6 +33,17 @@ export interface AllocatedResources {
   gpuMemory?: string | null;
 }
 
+export interface AssetIdRef {
+  id: string;
+  kind?: AssetKind | null;
+}
+
+export interface AssetIds {
+  compute?: string | null;
+  datasources?: Array<AssetIdRef> | null;
+  environment?: string | null;
+}
+
 export type AssetKind = "compute" | "environment" | "accessKey" | "dockerRegistry" | "ngcApiKey" | "password" | "genericSecret" | "s3" | "git" | "nfs" | "pvc" | "hostPath" | "config-map" | "secret-volume";
 
 export interface AssetMeta {
@@ -67,6 +78,52 @@ export interface AssetUsageInfo {
   workspaces: Array<WorkloadRefAndStatus>;
 }
 
+export interface AutoScaling {
+  activationReplicas?: number | null;
+  concurrencyHardLimit?: number | null;
+  initialReplicas?: number | null;
+  initializationTimeoutSeconds?: number | null;
+  maxReplicas?: number | null;
+  metric?: string | null;
+  metricThreshold?: number | null;
+  metricThresholdPercentage?: number | null;
+  minReplicas?: number | null;
+  scaleDownDelaySeconds?: number | null;
+  scaleToZeroRetentionSeconds?: number | null;
+}
+
+export interface Categories {
+  Training: "Train";
+  Workspace: "Build";
+  Distributed: "Train";
+  Inference: "Deploy";
+}
+
+export interface ClaimInfo {
+  accessModes?: PvcAccessModes | null;
+  addedAttrValues?: unknown;
+  size?: string | null;
+  storageClass?: string | null;
+  volumeMode?: string | null;
+}
+
+export type CleanPodPolicy = "None" | "All" | "Running";
+
+export interface Compute {
+  cpuCoreLimit?: number | null;
+  cpuCoreRequest?: number | null;
+  cpuMemoryLimit?: string | null;
+  cpuMemoryRequest?: string | null;
+  extendedResources?: Array<ExtendedResource> | null;
+  gpuDevicesRequest?: number | null;
+  gpuMemoryLimit?: string | null;
+  gpuMemoryRequest?: string | null;
+  gpuPortionLimit?: number | null;
+  gpuPortionRequest?: number | null;
+  gpuRequestType?: GpuRequestType | null;
+  largeShmRequest?: boolean | null;
+}
+
 export interface ComputeAsset {
   meta: AssetMeta;
   spec: ComputeAssetSpec;
@@ -96,6 +153,15 @@ export interface Condition1 {
   type: string;
 }
 
+export interface ConfigMapInstance {
+  configMap?: string | null;
+  defaultMode?: string | null;
+  exclude?: boolean | null;
+  mountPath?: string | null;
+  name?: string | null;
+  subPath?: string | null;
+}
+
 export interface Connection {
   externalToolInfo?: ExternalToolInfo | null;
   internalToolInfo?: InternalToolInfo | null;
@@ -113,10 +179,45 @@ export interface Connection1 {
   url?: string | null;
 }
 
+export interface Container1 {
+  image: string;
+  name: string;
+  startedAt?: Time | null;
+}
+
 export interface Datasource {
   id: string;
   name: string;
   type: AssetKind;
+}
+
+export interface DepartmentForList {
+  children: Array<DepartmentProjectChild>;
+  clusterId: string;
+  createdAt: Time;
+  createdBy: string;
+  defaultNodePools: Array<string>;
+  description?: string;
+  id: string;
+  name: string;
+  nodeTypes?: NodeTypesPerWorkload;
+  resources: Array<Resources>;
+  schedulingRules: SchedulingRules;
+  status: DepartmentStatus;
+  totalResources: TotalResources;
+  updatedAt: Time;
+  updatedBy: string;
+}
+
+export interface DepartmentProjectChild {
+  id: string;
+  name: string;
+}
+
+export interface DepartmentStatus {
+  additionalStatusData: Record<string, unknown>;
+  nodePoolQuotaStatuses: Array<NodePoolQuota>;
+  quotaStatus: QuotaStatus;
 }
 
 export interface Diagnosis {
@@ -138,6 +239,16 @@ export interface Diagnosis {
 }
 
 export type DistFramework = "MPI" | "PyTorch" | "TF" | "XGBoost";
+
+export type DistributedFramework = "MPI" | "PyTorch" | "TF" | "XGBoost" | "JAX" | "ElasticDL" | "LWS";
+
+export interface EmptyDirInstance {
+  exclude?: boolean | null;
+  medium?: string | null;
+  name?: string | null;
+  path?: string | null;
+  sizeLimit?: string | null;
+}
 
 export interface Environment1 {
   id: string;
@@ -176,6 +287,17 @@ export interface EnvironmentAssetSpec {
   workingDir?: string | null;
 }
 
+export interface EnvironmentVariable {
+  configMap?: EnvironmentVariableConfigMap | null;
+  description?: string | null;
+  exclude?: boolean | null;
+  name?: string | null;
+  podFieldRef?: unknown;
+  secret?: EnvironmentVariableSecret | null;
+  userCredential?: unknown;
+  value?: string | null;
+}
+
 export interface EnvironmentVariableConfigMap {
   key?: string | null;
   name?: string | null;
@@ -194,6 +316,11 @@ export interface EnvironmentVariableOfAsset {
   name?: string | null;
   podFieldRef?: unknown;
   value?: string | null;
+}
+
+export interface EnvironmentVariableSecret {
+  key?: string | null;
+  name?: string | null;
 }
 
 export interface Event2 {
@@ -240,6 +367,18 @@ export interface Explanation {
   workloadName: string;
 }
 
+export interface ExposedUrl {
+  authorizationType?: ServingPortAccessAuthorizationTypeEnum | null;
+  authorizedGroups?: Array<string> | null;
+  authorizedUsers?: Array<string> | null;
+  container?: number | null;
+  exclude?: boolean | null;
+  name?: string | null;
+  toolName?: string | null;
+  toolType?: string | null;
+  url?: string | null;
+}
+
 export interface ExtendedResource {
   exclude?: boolean | null;
   quantity?: string | null;
@@ -265,6 +404,18 @@ export interface FractionLimit {
   timeSlicing?: string;
   timeSlicingMeaning?: string;
   why?: string | null;
+}
+
+export interface GitInstance {
+  branch?: string | null;
+  exclude?: boolean | null;
+  name?: string | null;
+  passwordSecret?: string | null;
+  path?: string | null;
+  repository?: string | null;
+  revision?: string | null;
+  secretKeyOfPassword?: string | null;
+  secretKeyOfUser?: string | null;
 }
 
 export interface Gpu {
@@ -305,7 +456,22 @@ export interface GpuPod {
 
 export type GpuRequestType = "portion" | "memory";
 
+export interface HostPathInstance {
+  exclude?: boolean | null;
+  mountPath?: string | null;
+  mountPropagation?: string | null;
+  name?: string | null;
+  path?: string | null;
+  readOnly?: boolean | null;
+}
+
 export type ImagePullPolicy = "Always" | "IfNotPresent" | "Never";
+
+export interface ImagePullSecret {
+  exclude?: boolean | null;
+  name?: string | null;
+  userCredential?: boolean | null;
+}
 
 export interface Instances {
   count: number;
@@ -357,7 +523,32 @@ export interface LiveEvent {
   workloadName: string;
 }
 
+export interface MatchExpression {
+  key: string;
+  operator: MatchExpressionOperator;
+  values?: Array<string> | null;
+}
+
+export type MatchExpressionOperator = "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+
 export type Millis = number;
+
+export type MpiLauncherCreationPolicy = "AtStartup" | "WaitForWorkersReady";
+
+export interface NameValue {
+  exclude?: boolean | null;
+  name: string;
+  value?: string;
+}
+
+export interface NfsInstance {
+  exclude?: boolean | null;
+  mountPath?: string | null;
+  name?: string | null;
+  path?: string | null;
+  readOnly?: boolean | null;
+  server?: string | null;
+}
 
 export interface Node {
   clusterUuid: string;
@@ -381,6 +572,10 @@ export interface Node {
   updatedAt: Time;
 }
 
+export interface NodeAffinityRequired {
+  nodeSelectorTerms?: Array<NodeSelectorTerm>;
+}
+
 export type NodePoolQuota = QuotaStatus & { nodePoolId: string; nodePoolName: string; };
 
 export interface NodePortInfo {
@@ -388,6 +583,10 @@ export interface NodePortInfo {
 }
 
 export type NodeScheduling = "enabled" | "disabled" | "draining";
+
+export interface NodeSelectorTerm {
+  matchExpressions?: Array<MatchExpression>;
+}
 
 export interface NodeStatusConditionDetails {
   message: string;
@@ -433,10 +632,55 @@ export interface NotCounted {
   resource: ResourceKind;
 }
 
+export interface Outage {
+  kind?: OutageKind;
+  message: string;
+  since: Time;
+}
+
+export type OutageKind = "silent" | "diskFull";
+
 export interface Parent {
   id: string;
   name: string;
 }
+
+export interface Pod1 {
+  allocatedResources: AllocatedResources;
+  clusterId: string;
+  completedAt?: Time | null;
+  containers: Array<Container1>;
+  createdAt: Time;
+  currentNodePool?: string | null;
+  generation?: number;
+  gpus?: Array<[number, number]>;
+  id: string;
+  k8sPhase: string;
+  k8sPhaseUpdatedAt: Time;
+  lastExit?: string | null;
+  name: string;
+  nodeName?: string | null;
+  priorityClassName: string;
+  projectId: string;
+  projectName: string;
+  requestedResources: RequestResources;
+  restarts?: number;
+  revisionId?: string | null;
+  role?: string;
+  state?: string;
+  tenantId: number;
+  training?: PodTraining | null;
+  updatedAt: Time;
+  workloadId: string;
+  workloadName: string;
+}
+
+export interface PodAffinity {
+  key?: string | null;
+  type?: PodAffinityType | null;
+}
+
+export type PodAffinityType = "Required" | "Preferred";
 
 export interface PodStates {
   crashLooping?: number;
@@ -450,11 +694,33 @@ export interface PodStates {
   terminating?: number;
 }
 
+export interface PodTraining {
+  leaving?: boolean;
+  modelVersion?: number;
+  rank?: number;
+  samplesPerSecond?: Millis;
+  tasks?: Array<number>;
+}
+
 export interface PodsPlaced {
   placeable: number;
   pods: number;
   set?: string;
 }
+
+export interface Port {
+  container?: number | null;
+  exclude?: boolean | null;
+  external?: number | null;
+  name?: string | null;
+  serviceType?: PortServiceType | null;
+  toolName?: string | null;
+  toolType?: string | null;
+}
+
+export type PortServiceType = "LoadBalancer" | "NodePort" | "ClusterIP";
+
+export type Preemptibility = "preemptible" | "non-preemptible";
 
 export interface Probe {
   failureThreshold?: number | null;
@@ -530,6 +796,24 @@ export interface ProjectStatus {
   quotaStatus: QuotaStatus;
 }
 
+export interface PvcAccessModes {
+  readOnlyMany?: boolean | null;
+  readWriteMany?: boolean | null;
+  readWriteOnce?: boolean | null;
+}
+
+export interface PvcInstance {
+  claimInfo?: ClaimInfo | null;
+  claimName?: string | null;
+  dataSharing?: boolean | null;
+  ephemeral?: boolean | null;
+  exclude?: boolean | null;
+  existingPvc?: boolean | null;
+  name?: string | null;
+  path?: string | null;
+  readOnly?: boolean | null;
+}
+
 export interface QuotaResource {
   cpu: number;
   gpu: Millis;
@@ -556,6 +840,13 @@ export interface Reason {
   at: Time;
   code: string;
   message: string;
+}
+
+export interface RelatedUrl {
+  exclude?: boolean | null;
+  name?: string | null;
+  type?: string | null;
+  url?: string | null;
 }
 
 export interface RepairedGpus {
@@ -618,6 +909,21 @@ export interface ResourcesNodePool {
   name?: string | null;
 }
 
+export type RestartPolicy = "Always" | "Never" | "OnFailure";
+
+export type RowWhy = SharedWhy | Reason;
+
+export interface S3Instance {
+  accessKeySecret?: string | null;
+  bucket?: string | null;
+  exclude?: boolean | null;
+  name?: string | null;
+  path?: string | null;
+  secretKeyOfAccessKeyId?: string | null;
+  secretKeyOfSecretKey?: string | null;
+  url?: string | null;
+}
+
 export interface SchedulingRules {
   interactiveJobMaxIdleDurationSeconds?: number | null;
   interactiveJobPreemptIdleDurationSeconds?: number | null;
@@ -631,6 +937,52 @@ export type ScopeType = "system" | "tenant" | "cluster" | "department" | "projec
 export interface Search {
   code: string;
   message: string;
+}
+
+export interface SecretVolume {
+  defaultMode?: string | null;
+  exclude?: boolean | null;
+  mountPath?: string | null;
+  name?: string | null;
+  secret?: string | null;
+}
+
+export interface Security {
+  allowPrivilegeEscalation?: boolean | null;
+  capabilities?: Array<string> | null;
+  hostIpc?: boolean | null;
+  hostNetwork?: boolean | null;
+  privileged?: boolean | null;
+  readOnlyRootFilesystem?: boolean | null;
+  runAsGid?: number | null;
+  runAsNonRoot?: boolean | null;
+  runAsUid?: number | null;
+  seccompProfileType?: string | null;
+  supplementalGroups?: string | null;
+  uidGidSource?: string | null;
+}
+
+export interface ServerRow {
+  clusterId: string;
+  clusterName: string;
+  interface: string;
+  now: Time;
+  outage?: Outage | null;
+  version: string;
+}
+
+export interface ServingConfiguration {
+  initializationTimeoutSeconds?: number | null;
+  requestTimeoutSeconds?: number | null;
+}
+
+export interface ServingPort {
+  authorizationType?: ServingPortAccessAuthorizationTypeEnum | null;
+  authorizedGroups?: Array<string> | null;
+  authorizedUsers?: Array<string> | null;
+  clusterLocalAccessOnly?: boolean | null;
+  container?: number | null;
+  protocol?: ServingPortProtocol | null;
 }
 
 export type ServingPortAccessAuthorizationTypeEnum = "public" | "authenticatedUsers" | "authorizedUsers" | "authorizedGroups" | "authorizedUsersOrGroups";
@@ -648,11 +1000,33 @@ export interface ShareInPool {
   quota: Millis;
 }
 
+export interface SharedReason {
+  id: string;
+  reasons: Array<Reason>;
+}
+
+export interface SharedWhy {
+  at: Time;
+  reason: string;
+}
+
 export interface StartEstimate {
   assumption: string;
   earliest?: Time | null;
   latest?: Time | null;
   unknownEnds?: Array<string>;
+}
+
+export interface Storage {
+  configMapVolume?: Array<ConfigMapInstance> | null;
+  dataVolume?: unknown;
+  emptyDirVolume?: Array<EmptyDirInstance> | null;
+  git?: Array<GitInstance> | null;
+  hostPath?: Array<HostPathInstance> | null;
+  nfs?: Array<NfsInstance> | null;
+  pvc?: Array<PvcInstance> | null;
+  s3?: Array<S3Instance> | null;
+  secretVolume?: Array<SecretVolume> | null;
 }
 
 export interface Taint {
@@ -663,7 +1037,42 @@ export interface Taint {
 
 export type TaintEffect = "NoSchedule" | "PreferNoSchedule" | "NoExecute";
 
+export interface TemplateMasterSection {
+  assets?: unknown;
+  spec?: WorkloadSpec | null;
+}
+
+export interface TemplateMetaFields {
+  clusterId?: string | null;
+  createdAt: Time;
+  createdBy: string;
+  departmentId?: string | null;
+  description?: string | null;
+  id: string;
+  name: string;
+  projectId?: number | null;
+  scopeId: string;
+  scopeType: ScopeType;
+  updatedAt: Time;
+  updatedBy: string;
+  workloadType: WorkloadType;
+}
+
 export type Time = string;
+
+export interface Toleration {
+  effect?: TolerationEffect | null;
+  exclude?: boolean | null;
+  key?: string | null;
+  name?: string | null;
+  operator?: TolerationOperator | null;
+  seconds?: number | null;
+  value?: string | null;
+}
+
+export type TolerationEffect = "NoSchedule" | "NoExecute" | "PreferNoSchedule" | "Any";
+
+export type TolerationOperator = "Equal" | "Exists";
 
 export interface TotalResources {
   cpuQuota?: number | null;
@@ -756,6 +1165,45 @@ export interface WorkloadExtras {
   training?: JobTraining | null;
 }
 
+export interface WorkloadGridRow {
+  completedAt?: Time | null;
+  computeResource?: string | null;
+  connections?: Array<string>;
+  cpuAllocated?: Millis;
+  cpuRequested?: Millis;
+  createdAt: Time;
+  dataSources?: Array<string>;
+  departmentId: string;
+  environment?: string | null;
+  gpuMemoryAllocated?: number;
+  gpuMemoryRequested?: number | null;
+  gpusAllocated?: Millis;
+  gpusRequested: Millis;
+  id: string;
+  idleSince?: Time | null;
+  image?: string;
+  lastEviction?: Reason | null;
+  memoryAllocated?: number;
+  memoryRequested?: number;
+  name: string;
+  nodePools?: Array<string>;
+  nodes?: Array<string>;
+  nodesCount?: number;
+  overQuota?: boolean;
+  phase: string;
+  phaseUpdatedAt?: Time | null;
+  podsRequested: number;
+  podsRunning?: number;
+  preemptible: boolean;
+  priorityClassName: string;
+  projectId: string;
+  projectName: string;
+  submittedBy: string;
+  template?: string | null;
+  type: string;
+  why?: RowWhy | null;
+}
+
 export interface WorkloadHolding {
   held: number;
   priority?: number | null;
@@ -778,6 +1226,63 @@ export interface WorkloadRefAndStatus {
   status: string;
 }
 
+export interface WorkloadSpec {
+  annotations?: Array<NameValue> | null;
+  args?: string | null;
+  assets?: AssetIds | null;
+  autoDeletionTimeAfterCompletionSeconds?: number | null;
+  autoscaling?: AutoScaling | null;
+  backoffLimit?: number | null;
+  category?: string | null;
+  cleanPodPolicy?: CleanPodPolicy | null;
+  command?: string | null;
+  commandLine?: string | null;
+  completions?: number | null;
+  compute?: Compute | null;
+  createHomeDir?: boolean | null;
+  distributedFramework?: DistributedFramework | null;
+  elastic?: boolean | null;
+  environmentVariables?: Array<EnvironmentVariable> | null;
+  exposedUrls?: Array<ExposedUrl> | null;
+  image?: string | null;
+  imagePullPolicy?: ImagePullPolicy | null;
+  imagePullSecrets?: Array<ImagePullSecret> | null;
+  labels?: Array<NameValue> | null;
+  maxReplicas?: number | null;
+  minReplicas?: number | null;
+  mpiLauncherCreationPolicy?: MpiLauncherCreationPolicy | null;
+  nodeAffinityRequired?: NodeAffinityRequired | null;
+  nodePools?: Array<string> | null;
+  nodeType?: string | null;
+  numWorkers?: number | null;
+  parallelism?: number | null;
+  podAffinity?: PodAffinity | null;
+  podNames?: string | null;
+  podPriority?: number | null;
+  ports?: Array<Port> | null;
+  preemptibility?: Preemptibility | null;
+  preemptionDelaySeconds?: number | null;
+  priorityClass?: string | null;
+  probes?: Probes | null;
+  relatedUrls?: Array<RelatedUrl> | null;
+  restartPolicy?: RestartPolicy | null;
+  schedulingGates?: Array<string> | null;
+  security?: Security | null;
+  servingConfiguration?: ServingConfiguration | null;
+  servingPort?: ServingPort | null;
+  slotsPerWorker?: number | null;
+  sparePriorityClass?: string | null;
+  sshAuthMountPath?: string | null;
+  stdin?: boolean | null;
+  storage?: Storage | null;
+  terminateAfterPreemption?: boolean | null;
+  terminationGracePeriodSeconds?: number | null;
+  timeLimitSeconds?: number | null;
+  tolerations?: Array<Toleration> | null;
+  tty?: boolean | null;
+  workingDir?: string | null;
+}
+
 export interface WorkloadSupportedTypes {
   distFramework?: DistFramework | null;
   distributed?: boolean;
@@ -786,8 +1291,17 @@ export interface WorkloadSupportedTypes {
   workspace?: boolean;
 }
 
+export interface WorkloadTemplate {
+  master?: TemplateMasterSection | null;
+  masterSpecSameAsWorker?: boolean | null;
+  meta: TemplateMetaFields;
+  spec: unknown;
+}
+
 export interface WorkloadTopology {
   name: string;
   preferredPlacement?: string | null;
   requiredPlacement?: string | null;
 }
+
+export type WorkloadType = "Workspace" | "Training" | "Distributed" | "Inference";

@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 
 import { Button } from "../kit/Button";
 import { Clock, setServerTime, useAtServer } from "../kit/time";
-import { connectionLostAt, retryLive, useAll, useConnection } from "../live/client";
+import { connectionLostAt, retryLive, useConnection, useServer } from "../live/client";
 import type { Connection } from "../live/protocol";
 import css from "./frame.module.css";
 
@@ -24,7 +24,7 @@ function text(connection: Connection): string {
 
 export function ConnectionState(): React.ReactNode {
   const connection = useConnection();
-  const server = useAll("server", "id")?.[0];
+  const server = useServer();
   const now = server?.now;
   useEffect(() => {
     if (now) setServerTime(now);
@@ -58,7 +58,7 @@ function isOther(served: string | undefined): boolean {
 /** Notices of faults that make the page untrue: no connection, no Docker, another version. */
 export function Notices(): React.ReactNode {
   const connection = useConnection();
-  const server = useAll("server", "id")?.[0];
+  const server = useServer();
   const lostAt = connectionLostAt();
   const asOf = useAtServer(lostAt);
   return (

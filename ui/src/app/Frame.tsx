@@ -8,7 +8,7 @@ import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 import { ExactTime } from "../kit/ExactTime";
 import { Menu } from "../kit/Menu";
-import { useAll, useConnection } from "../live/client";
+import { useConnection, useServer } from "../live/client";
 import { ConnectionState, Notices } from "./ConnectionState";
 import css from "./frame.module.css";
 import { KEYS, lettersAct, setLettersAct, useKeys } from "./keys";
@@ -108,7 +108,7 @@ function NavLink({ to, name, onPress }: Place & { onPress: () => void }): React.
 }
 
 function ClusterName(): React.ReactNode {
-  const server = useAll("server", "id")?.[0];
+  const server = useServer();
   return <span className={`muted ${css.cluster}`}>{server?.clusterName}</span>;
 }
 

@@ -11,7 +11,7 @@ import { useKept } from "../kit/kept";
 import kit from "../kit/kit.module.css";
 import { Failure } from "../kit/States";
 import { useAllowed } from "../live/allowed";
-import { useAll, useSome } from "../live/client";
+import { useAll, useServer, useSome } from "../live/client";
 
 interface Common {
   onClose: () => void;
@@ -31,7 +31,7 @@ function useScopes(resource: string, projectId: string | undefined): Choice[] {
   const departments = useAll("department", "name")?.filter(({ id }) =>
     may(info, resource, "create", { departmentId: id }),
   );
-  const server = useAll("server", "id")?.[0];
+  const server = useServer();
   const anyOf = useAllowed(resource, "create");
   const projects = useSome({ kind: "project", anyOf, sort: "name", to: PROJECTS_MAX });
   const isOwn = { field: "id", operator: "==" as const, value: projectId ?? "" };
@@ -76,7 +76,7 @@ const META = { scope: "", name: "" };
 
 function AssetForm(props: FormProps): React.ReactNode {
   const { title, action, resource, path, spec, children, onCreated, projectId } = props;
-  const server = useAll("server", "id")?.[0];
+  const server = useServer();
   const scopes = useScopes(resource, projectId);
   const [{ scope: kept, name }, change, forget] = useKept(`elastane-new-${resource}-meta`, META);
   const isThere = (one: string) => scopes.some(({ id }) => id === one);

@@ -1,6 +1,7 @@
 // A tab's end of the worker: views as React state. Knows nothing of what is in them.
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 
+import type { ServerRow } from "../api/types";
 import type {
   Connection,
   FromWorker,
@@ -184,6 +185,7 @@ export function useView<K extends Kind>(spec: ViewSpec<K>): Answered<Kinds[K]> |
 /** The id of any object of the stream. */
 export function idOf(object: Kinds[Kind]): string {
   if ("seq" in object) return String(object.seq);
+  if ("clusterId" in object && "interface" in object) return object.clusterId;
   return "meta" in object ? object.meta.id : object.id;
 }
 
@@ -191,6 +193,11 @@ export function idOf(object: Kinds[Kind]): string {
 export function useAll<K extends Kind>(kind: K, sort: string): Kinds[K][] | undefined {
   const rows = useView({ kind, sort })?.rows;
   return rows?.map(({ object }) => object);
+}
+
+/** The server, as the stream tells it; undefined until it is known. */
+export function useServer(): ServerRow | undefined {
+  return useAll("server", "clusterId")?.[0];
 }
 
 /** The first objects of a kind that match, and how many there are: lists may have thousands. */

@@ -1,78 +1,44 @@
 // Rows of the change stream with `shape=row`: what grids show of an object.
 import type { Scope } from "../api/rights";
 import type {
+  Categories,
   ComputeAsset,
+  DepartmentForList,
   EnvironmentAsset,
   Gpu,
   LiveEvent,
   Node,
-  NodePoolQuota,
+  Pod1 as Pod,
   Project,
-  QuotaStatus,
   Reason,
+  ServerRow,
+  SharedReason,
+  WorkloadGridRow,
+  WorkloadTemplate,
 } from "../api/types";
 
-/** Why a workload waits: a reason of its own, or the id of one that many share. */
-export type Why = Reason | { reason: string; at: string };
-
-/** A workload as a grid shows it. Amounts of GPUs are in whole GPUs. */
-export interface WorkloadRow {
-  id: string;
-  name: string;
-  type: string;
-  phase: string;
-  /** Left out by the stream where it is the time of the submission. */
-  phaseUpdatedAt: string;
-  projectId: string;
-  projectName: string;
-  departmentId: string;
-  submittedBy: string;
-  createdAt: string;
-  completedAt?: string;
-  priorityClassName: string;
-  preemptible: boolean;
-  gpusRequested: number;
-  podsRequested: number;
-  nodePools: string[];
-  gpusAllocated: number;
-  /** Bytes of each GPU. */
-  gpuMemoryRequested?: number;
-  /** Bytes of all of them. */
-  gpuMemoryAllocated: number;
-  /** Since when its GPUs do not compute. */
-  idleSince?: string;
-  /** Cores. */
-  cpuRequested: number;
-  cpuAllocated: number;
-  /** Bytes. */
-  memoryRequested: number;
-  memoryAllocated: number;
-  image: string;
-  environment?: string;
-  computeResource?: string;
-  template?: string;
-  dataSources: string[];
-  connections: string[];
-  podsRunning: number;
-  overQuota: boolean;
-  nodes: string[];
-  nodesCount: number;
-  why?: Why;
-  lastEviction?: Reason;
-  /** Set by the worker: the reasons behind `why`, most important first. */
-  reasons?: Reason[];
-}
-
-/** Category of each type of workload. */
-export const CATEGORIES: Record<string, string> = {
-  Training: "Train",
-  Distributed: "Train",
-  Workspace: "Build",
-  Inference: "Deploy",
+/** Members of a row that the stream leaves out where they are 0, false or empty. */
+type LeftOut<Row> = {
+  [
+    K in keyof Row as undefined extends Row[K] ? (null extends Row[K] ? never : K) : never
+  ]-?: Row[K];
 };
 
+/** Zero, false or empty, by the type of a member. */
+type Nothing<T> = T extends number
+  ? 0
+  : T extends string
+    ? ""
+    : T extends boolean
+      ? false
+      : T extends unknown[]
+        ? []
+        : never;
+
 /** Values of a row that the stream leaves out where they are so. */
-export const NOTHING = {
+export const NOTHING: {
+  [K in keyof LeftOut<WorkloadGridRow>]: Nothing<LeftOut<WorkloadGridRow>[K]>;
+} = {
   gpusAllocated: 0,
   gpuMemoryAllocated: 0,
   cpuRequested: 0,
@@ -87,54 +53,27 @@ export const NOTHING = {
   nodePools: [],
   nodes: [],
   nodesCount: 0,
-} satisfies Partial<WorkloadRow>;
+};
 
-/** Reasons that some workloads share. */
-export interface SharedReason {
-  id: string;
-  reasons: Reason[];
-}
+/** A workload as a grid shows it, with what the stream leaves out. GPUs are whole GPUs. */
+export type WorkloadRow = WorkloadGridRow &
+  LeftOut<WorkloadGridRow> & {
+    phaseUpdatedAt: string;
+    /** Set by the worker: the reasons behind `why`, most important first. */
+    reasons?: Reason[];
+  };
 
-/** The server itself. */
-export interface ServerRow {
-  id: string;
-  version: string;
-  interface: string;
-  clusterId: string;
-  clusterName: string;
-  now: string;
-  outage?: { message: string; since: string };
-}
+/** Category of each type of workload. */
+export const CATEGORIES: Record<string, string> = {
+  Training: "Train",
+  Workspace: "Build",
+  Distributed: "Train",
+  Inference: "Deploy",
+} satisfies Categories;
 
-/** A pod, as in `GET /api/v1/workloads/pods`: what is shown of it here. */
-export interface PodRow {
-  id: string;
-  name: string;
-  workloadId: string;
-  workloadName: string;
-  projectName: string;
-  createdAt: string;
-  k8sPhase: string;
-  state?: string;
-  nodeName?: string;
-  restarts?: number;
-  gpus?: unknown[];
-  containers: { name: string; image: string }[];
-  requestedResources?: { gpu?: { request?: number } };
-  allocatedResources?: { gpu?: number };
-}
-
-/** A department: what is shown of it here. */
-export interface DepartmentRow {
-  id: string;
-  name: string;
-  totalResources: { gpuQuota: number };
-  status: { quotaStatus: QuotaStatus; nodePoolQuotaStatuses: NodePoolQuota[] };
-}
-
-/** A template: what is shown of it here. */
-export interface TemplateRow {
-  meta: { id: string; name: string; description?: string; workloadType: string } & Scope;
+/** A template, whose values are what a creation of its type takes. */
+export interface TemplateRow extends WorkloadTemplate {
+  meta: WorkloadTemplate["meta"] & Scope;
   spec: {
     image?: string;
     command?: string;
@@ -148,10 +87,10 @@ export interface TemplateRow {
 /** Type of the objects of each kind in the stream. */
 export interface Kinds {
   workload: WorkloadRow;
-  pod: PodRow;
+  pod: Pod;
   reason: SharedReason;
   project: Project;
-  department: DepartmentRow;
+  department: DepartmentForList;
   node: Node;
   gpu: Gpu;
   "node-pool": { id: string; name: string };

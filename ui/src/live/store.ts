@@ -1,14 +1,8 @@
 // All objects of the stream, and views of them: filtered, sorted, cut. Knows nothing of connections.
+import type { SharedReason } from "../api/types";
 import { test, valueAt } from "./conditions";
 import type { Versioned, ViewAnswer, ViewSpec, WorkloadCounts } from "./protocol";
-import {
-  CATEGORIES,
-  type Kind,
-  type Kinds,
-  NOTHING,
-  type SharedReason,
-  type WorkloadRow,
-} from "./rows";
+import { CATEGORIES, type Kind, type Kinds, NOTHING, type WorkloadRow } from "./rows";
 
 /** Fields that the search box looks in, by kind. */
 const SEARCHED: Partial<Record<Kind, string[]>> = {

@@ -9,7 +9,7 @@ import { TextField } from "../kit/Fields";
 import kit from "../kit/kit.module.css";
 import page from "../kit/page.module.css";
 import { Failure, Skeleton } from "../kit/States";
-import { useAll } from "../live/client";
+import { useServer } from "../live/client";
 import type { TemplateRow } from "../live/rows";
 import { useGalleries, usePlace, useTemplates } from "./choices";
 import { type StepProps, toRequest, EMPTY } from "./draft";
@@ -19,7 +19,7 @@ import { restOf } from "./template";
 
 export function StepTwo({ draft, change, onBack }: StepProps & { onBack: () => void }) {
   const [, navigate] = useLocation();
-  const server = useAll("server", "id")?.[0];
+  const server = useServer();
   const namesake = useNamesake(draft);
   const place = usePlace(draft);
   const templates = useTemplates(draft, place);

@@ -6,8 +6,9 @@ import { AS_IN_TEMPLATE, EMPTY, toRequest } from "./draft";
 import { restOf, withTemplate } from "./template";
 
 function template(spec: TemplateRow["spec"]): TemplateRow {
-  const meta = { id: "t", name: "bert", workloadType: "Training", scopeType: "tenant" } as const;
-  return { meta: { ...meta, scopeId: "1" }, spec };
+  const scope = { scopeType: "tenant", scopeId: "1" } as const;
+  const made = { createdAt: "", createdBy: "", updatedAt: "", updatedBy: "" };
+  return { meta: { id: "t", name: "bert", workloadType: "Training", ...scope, ...made }, spec };
 }
 
 const WHOLE = template({

@@ -1,22 +1,21 @@
 // The form of a new project: name, department, GPU quota in each node pool.
 import { post } from "../api/http";
 import { useSubmit } from "../api/submit";
-import type { Project } from "../api/types";
+import type { DepartmentForList, Project } from "../api/types";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 import { NumberField, Select, TextField } from "../kit/Fields";
 import { useKept } from "../kit/kept";
 import kit from "../kit/kit.module.css";
 import { Failure } from "../kit/States";
-import { useAll, useSome } from "../live/client";
-import type { DepartmentRow } from "../live/rows";
+import { useAll, useServer, useSome } from "../live/client";
 
 const NAME = /^[a-z]([a-z0-9-]{0,47}[a-z0-9])?$/u;
 
 const LETTERS = "lower-case letters, digits and -, beginning with a letter and not ending with -";
 
 interface Props {
-  departments: DepartmentRow[];
+  departments: DepartmentForList[];
   /** With the id of what was created. */
   onCreated: (id: string) => void;
   onClose: () => void;
@@ -32,7 +31,7 @@ interface Values {
 const NEW: Values = { name: "", departmentId: "", quotas: {} };
 
 export function ProjectForm({ departments, onCreated, onClose }: Props): React.ReactNode {
-  const server = useAll("server", "id")?.[0];
+  const server = useServer();
   const pools = useAll("node-pool", "name") ?? [];
   const [{ name, departmentId, quotas }, change, forget] = useKept("elastane-new-project", NEW);
   const isTaken = useIsTaken(name);

@@ -7,7 +7,7 @@ import { Menu } from "../kit/Menu";
 import page from "../kit/page.module.css";
 import { Empty, NoRight } from "../kit/States";
 import { PHASES } from "../kit/Status";
-import { useAll, useView } from "../live/client";
+import { useAll, useServer, useView } from "../live/client";
 import { LiveGrid } from "../live/LiveGrid";
 import type { Picked } from "../live/picked";
 import type { WorkloadRow } from "../live/rows";
@@ -30,7 +30,7 @@ export default function Workloads(): React.ReactNode {
   const departments = useAll("department", "name") ?? [];
   // As a text: the columns stay the same while only the use of departments changes.
   const names = JSON.stringify(departments.map((one) => [one.id, one.name]));
-  const cluster = useAll("server", "id")?.[0]?.clusterName;
+  const cluster = useServer()?.clusterName;
   const columns = useMemo(
     () => columnsOf(JSON.parse(names) as [string, string][], cluster),
     [names, cluster],

@@ -51,7 +51,7 @@ function amounts(
     sort: `${of}${kind}`,
     cell: (row) => {
       const amount = row[`${of}${kind}`];
-      return amount === undefined ? undefined : print(amount);
+      return typeof amount === "number" ? print(amount) : undefined;
     },
   }));
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use expect_test::expect_file;
 use serde_json::{Map, Value};
+use spec::WorkloadKind;
 
 use crate::server::Server;
 
@@ -22,12 +23,19 @@ async fn types_of_the_interface_are_those_of_the_api() {
     assert!(wanted.contains("Workload"), "{wanted:?}");
     let document = Server::new().await.get("/elastane/v1/openapi.json").await;
     let schemas = document["components"]["schemas"].as_object().unwrap();
-    let mut types = BTreeMap::new();
+    let mut types = BTreeMap::from([("Categories".to_owned(), categories())]);
     for name in wanted {
         declare(&name, schemas, &mut types);
     }
     let text: String = types.into_values().map(|text| format!("\n{text}\n")).collect();
     expect_file!["../../../../ui/src/api/types.d.ts"].assert_eq(&format!("{HEADER}{text}"));
+}
+
+/// Declares the category of each type of workload, which no document of ours has.
+fn categories() -> String {
+    let one = |kind: WorkloadKind| format!("  {kind:?}: \"{}\";\n", convert::category(kind));
+    let all: String = WorkloadKind::ALL.into_iter().map(one).collect();
+    format!("export interface Categories {{\n{all}}}")
 }
 
 /// Adds the names that TypeScript files below a folder import from `api/types`.
