@@ -18,6 +18,22 @@ interface Anchor {
 }
 
 /**
+ * Places by which the rows moved that were seen: the middle one, as a row may also have moved by
+ * itself. Undefined if none of them is there any more.
+ */
+export function movedBy(
+  seen: Map<string, number>,
+  rows: { id: string }[],
+  from: number,
+): number | undefined {
+  const moves = rows.flatMap(({ id }, index) => {
+    const place = seen.get(id);
+    return place === undefined ? [] : [from + index - place];
+  });
+  return moves.toSorted((a, b) => a - b)[moves.length >> 1];
+}
+
+/**
  * Scrolls by the rows that came above. The returned function is `true` for the place to which it
  * scrolled itself.
  */
@@ -33,9 +49,7 @@ export function useAnchor(
     if (!element || !rows) return;
     const before = anchor.current;
     if (before && before.order === order && element.scrollTop > 0) {
-      const at = rows.findIndex(({ id }) => before.seen.has(id));
-      const place = at < 0 ? undefined : before.seen.get(rows[at]?.id ?? "");
-      const moved = place === undefined ? 0 : from + at - place;
+      const moved = movedBy(before.seen, rows, from) ?? 0;
       if (moved !== 0) {
         element.scrollBy({ top: moved * height, behavior: "instant" });
         scrolled.current = element.scrollTop;
