@@ -44,7 +44,7 @@ test("no connection from the start: said without a time, as nothing is kept", as
 
 test("a workload deleted while its pane is open", async ({ app: page, server, team, watch }) => {
   // The pane may ask for what the server has deleted already.
-  watch.expectFailure(/\/workloads\/[^/]+(\/explain)?$/u, 404);
+  watch.allowFailure(/\/workloads\/[^/]+(\/explain)?$/u, 404);
   const id = await server.submit(team.id, "a1");
   await goTo(page, "Workloads");
   await rowOf(page, "a1").click();
@@ -68,7 +68,7 @@ test("a workload deleted while its pane is open", async ({ app: page, server, te
 });
 
 test("a link to a workload and to a node that never were", async ({ app: page, watch }) => {
-  watch.expectFailure(/\/workloads\/none\/events$/u, 404);
+  watch.allowFailure(/\/workloads\/none\/events$/u, 404);
   await page.goto(new URL("/workloads/none", page.url()).href);
   await expect(page.getByText("There is no workload with this id")).toBeVisible();
   await page.goto(new URL("/nodes/node-99", page.url()).href);

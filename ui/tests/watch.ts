@@ -13,6 +13,7 @@ export const UNANSWERED = 0;
 interface Failures {
   address: RegExp;
   statuses: number[];
+  happened: boolean;
 }
 
 /** Each entry of `faults` fails its test. */
@@ -28,9 +29,14 @@ export class Watch {
     this.#texts.push(text);
   }
 
-  /** Requests to these paths fail with one of these statuses, because the test has them fail. */
+  /** A request or more to these paths fails with one of these statuses: the test has it fail. */
   expectFailure(address: RegExp, ...statuses: number[]): void {
-    this.#failures.push({ address, statuses });
+    this.#failures.push({ address, statuses, happened: false });
+  }
+
+  /** As `expectFailure`, where it depends on time if the page asks at all. */
+  allowFailure(address: RegExp, ...statuses: number[]): void {
+    this.#failures.push({ address, statuses, happened: true });
   }
 
   /** Watches all contexts that the browser opens from now on; what is returned ends that. */
@@ -72,9 +78,11 @@ export class Watch {
     const failed = /Failed to load resource: net::ERR_/u.test(message.text()) ? UNANSWERED : status;
     if (failed === undefined || !URL.canParse(message.location().url)) return false;
     const { pathname } = new URL(message.location().url);
-    return this.#failures.some(
+    const expected = this.#failures.filter(
       ({ address, statuses }) => address.test(pathname) && statuses.includes(Number(failed)),
     );
+    for (const one of expected) one.happened = true;
+    return expected.length > 0;
   }
 
   #fault(kind: string, text: string): void {
@@ -86,6 +94,9 @@ export class Watch {
   async end(): Promise<void> {
     const pages = this.#contexts.flatMap((context) => context.pages());
     await Promise.all(pages.map((page) => page.evaluate(() => 0).catch(() => 0)));
+    for (const { address, statuses, happened } of this.#ended ? [] : this.#failures) {
+      if (!happened) this.#fault("no failure", `${address.source} ${statuses.join(" or ")}`);
+    }
     this.#ended = true;
   }
 }
