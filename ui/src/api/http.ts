@@ -1,26 +1,17 @@
 // Requests to the API: the page's half of the session, errors as the server words them.
 
-const STORED = "elastane-page";
-let memory: string | null = null;
+import { Stored } from "../kit/stored";
+
+const secret = new Stored("elastane-page");
 
 /** The page secret; of this tab only where storage is refused. */
 export function pageSecret(): string | null {
-  try {
-    return localStorage.getItem(STORED) ?? memory;
-  } catch {
-    return memory;
-  }
+  return secret.text;
 }
 
 /** Keeps or forgets the page secret. */
-export function keepPageSecret(secret: string | null): void {
-  memory = secret;
-  try {
-    if (secret === null) localStorage.removeItem(STORED);
-    else localStorage.setItem(STORED, secret);
-  } catch {
-    // Storage is refused: the session lasts as long as the tab.
-  }
+export function keepPageSecret(next: string | null): void {
+  secret.text = next;
 }
 
 /** A refusal of the server, or that it was not reached (status 0). */
@@ -62,7 +53,7 @@ export function listenToSession(next: SessionListener): void {
 
 addEventListener("storage", (event) => {
   const { key } = event as StorageEvent;
-  if (key === STORED || key === null) listener?.onOtherTab();
+  if (key === secret.key || key === null) listener?.onOtherTab();
 });
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

@@ -2,6 +2,8 @@
 import { useEffect, useRef } from "react";
 import { useLocation } from "wouter";
 
+import { Stored } from "../kit/stored";
+
 /** Keys that `?` lists. */
 export const KEYS: [keys: string, what: string][] = [
   ["g o", "Overview"],
@@ -30,27 +32,15 @@ const SEQUENCES: Record<string, string> = {
   ct: "/workloads/new/training",
 };
 
-const STORED = "elastane-letter-keys";
-/** The choice in this tab, where storage is refused. */
-let memory = true;
+const stored = new Stored("elastane-letter-keys");
 
 /** True if letters on their own act; users who dictate or lean on keys switch them off. */
 export function lettersAct(): boolean {
-  try {
-    return localStorage.getItem(STORED) !== "off";
-  } catch {
-    return memory;
-  }
+  return stored.text !== "off";
 }
 
 export function setLettersAct(on: boolean): void {
-  memory = on;
-  try {
-    if (on) localStorage.removeItem(STORED);
-    else localStorage.setItem(STORED, "off");
-  } catch {
-    // Storage is refused: the choice lives as long as the tab.
-  }
+  stored.text = on ? null : "off";
 }
 
 /** True if letters are typed into this element. */

@@ -1,19 +1,15 @@
 // Light or dark: the reader's choice, else that of the system.
 
-const STORED = "elastane-theme";
+import { Stored } from "../kit/stored";
+
 export type Theme = "light" | "dark" | "system";
 
+const stored = new Stored("elastane-theme");
 const dark = matchMedia("(prefers-color-scheme: dark)");
-/** The choice in this tab, where storage is refused. */
-let memory: Theme = "system";
 
 export function theme(): Theme {
-  try {
-    const stored = localStorage.getItem(STORED);
-    return stored === "light" || stored === "dark" ? stored : "system";
-  } catch {
-    return memory;
-  }
+  const { text } = stored;
+  return text === "light" || text === "dark" ? text : "system";
 }
 
 export function applyTheme(): void {
@@ -23,12 +19,7 @@ export function applyTheme(): void {
 }
 
 export function chooseTheme(next: Theme): void {
-  memory = next;
-  try {
-    localStorage.setItem(STORED, next);
-  } catch {
-    // Storage is refused: the choice lives as long as the tab.
-  }
+  stored.text = next;
   applyTheme();
 }
 

@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 
 import type { Column } from "../kit/grid/columns";
-import { useStored } from "./stored";
+import { useStored } from "../kit/stored";
 
 const WIDTH_MIN = 48;
 const WIDTH_MAX = 800;
