@@ -2,16 +2,16 @@
 
 import { Stored } from "../kit/stored";
 
-const secret = new Stored("elastane-page");
+const kept = new Stored("elastane-page");
 
 /** The page secret; of this tab only where storage is refused. */
 export function pageSecret(): string | null {
-  return secret.text;
+  return kept.text;
 }
 
 /** Keeps or forgets the page secret. */
 export function keepPageSecret(next: string | null): void {
-  secret.text = next;
+  kept.text = next;
 }
 
 /** A refusal of the server, or that it was not reached (status 0). */
@@ -53,7 +53,7 @@ export function listenToSession(next: SessionListener): void {
 
 addEventListener("storage", (event) => {
   const { key } = event as StorageEvent;
-  if (key === secret.key || key === null) listener?.onOtherTab();
+  if (key === kept.key || key === null) listener?.onOtherTab();
 });
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

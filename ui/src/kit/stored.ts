@@ -33,10 +33,9 @@ export class Stored {
 
 /** A value under a key of the browser's storage, and how to change it. */
 export function useStored<T>(key: string, initial: T): [T, (next: T) => void] {
-  const [stored] = useState(() => new Stored(key));
   const [value, setValue] = useState<T>(() => {
     try {
-      return (JSON.parse(stored.text ?? "null") as T | null) ?? initial;
+      return (JSON.parse(new Stored(key).text ?? "null") as T | null) ?? initial;
     } catch {
       // Not written by us.
       return initial;
@@ -44,7 +43,7 @@ export function useStored<T>(key: string, initial: T): [T, (next: T) => void] {
   });
   const change = (next: T) => {
     setValue(next);
-    stored.text = JSON.stringify(next);
+    new Stored(key).text = JSON.stringify(next);
   };
   return [value, change];
 }
