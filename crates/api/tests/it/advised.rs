@@ -9,18 +9,27 @@ use serde_json::{Value, json};
 use crate::iam::{call, give, program};
 use crate::server::Server;
 
-/// A server with a workload `w` of team-a that waits: trainings of so many GPUs before it, a
-/// request, and the kind and the specification of `w`.
+/// A server with a workload `w` of team-a that waits: trainings of so many GPUs before it,
+/// requests, and the kind and the specification of `w`.
 struct Case {
     before: Vec<Value>,
-    request: Option<(&'static str, &'static str, Value)>,
+    requests: Vec<(&'static str, &'static str, Value)>,
     kind: &'static str,
     spec: Value,
 }
 
 impl Case {
     fn new(spec: Value) -> Self {
-        Self { before: Vec::new(), request: None, kind: "trainings", spec }
+        Self { before: Vec::new(), requests: Vec::new(), kind: "trainings", spec }
+    }
+
+    /// Puts node-1 into a pool of its own, `fast`, in which team-a has no quota.
+    fn of_pools(mut self) -> Self {
+        let labels = json!({"labels": {"gpu": "a100"}});
+        self.requests.push(("PUT", "/elastane/v1/nodes/node-1/labels", labels));
+        let pool = json!({"name": "fast", "labelKey": "gpu", "labelValue": "a100", "clusterId": ""});
+        self.requests.push(("POST", "/api/v1/node-pools", pool));
+        self
     }
 
     /// The server, and the id of `w`.
@@ -32,9 +41,12 @@ impl Case {
             let (_, made) = server.post("/api/v1/workloads/trainings", job).await;
             server.phase(made["workloadId"].as_str().unwrap(), "Running").await;
         }
-        if let Some((method, path, body)) = &self.request {
+        for (method, path, mut body) in self.requests.clone() {
+            if body.get("clusterId").is_some() {
+                body["clusterId"] = server.cluster_id().into();
+            }
             let (status, answer) = server.raw(method, path, &body.to_string()).await;
-            assert_eq!(status, StatusCode::OK, "{answer}");
+            assert!(status.is_success(), "{path}: {answer}");
         }
         let path = format!("/api/v1/workloads/{}", self.kind);
         let (status, made) = server.post(&path, server.job("w", &self.spec)).await;
@@ -50,11 +62,16 @@ fn cases() -> Vec<Case> {
         spec[field] = value;
         spec
     };
+    let asks = |field: &str, value: Value| {
+        let mut spec = gpus(1);
+        spec["compute"][field] = value;
+        spec
+    };
     let part = json!({"image": "i", "compute": {"gpuDevicesRequest": 1, "gpuRequestType": "portion",
                                                 "gpuPortionRequest": 0.5}});
     let expression = json!({"key": "zone", "operator": "In", "values": ["a"]});
     let in_zone = json!({"nodeSelectorTerms": [{"matchExpressions": [expression]}]});
-    let node = |body: Value| Some(("PATCH", "/elastane/v1/nodes/node-1", body));
+    let node = |body: Value| vec![("PATCH", "/elastane/v1/nodes/node-1", body)];
     let taint = json!({"taints": [{"key": "own", "value": "me", "effect": "NoSchedule"}]});
     let limit = json!([{"gpu": {"deserved": 1, "limit": 1}}]);
     let whole = vec![json!({"gpuDevicesRequest": 4})];
@@ -64,15 +81,25 @@ fn cases() -> Vec<Case> {
     vec![
         Case { before: whole, ..Case::new(gpus(2)) },
         Case { before: parts, ..Case::new(part) },
-        Case { request: node(json!({"scheduling": "disabled"})), ..Case::new(gpus(1)) },
-        Case { request: node(taint), ..Case::new(gpus(1)) },
+        Case { requests: node(json!({"scheduling": "disabled"})), ..Case::new(gpus(1)) },
+        Case { requests: node(taint), ..Case::new(gpus(1)) },
         Case::new(with("nodeAffinityRequired", in_zone)),
         Case::new(with("schedulingGates", json!(["data"]))),
         Case { kind: "workspaces", ..Case::new(gpus(3)) },
         Case {
-            request: Some(("PATCH", "/api/v1/org-unit/projects/1/resources", limit)),
+            requests: vec![("PATCH", "/api/v1/org-unit/projects/1/resources", limit)],
             ..Case::new(gpus(2))
         },
+        Case::new(asks("cpuCoreRequest", json!(10_000))),
+        Case::new(asks("cpuMemoryRequest", json!("8T"))),
+        Case::new(json!({"image": "i", "compute": {"gpuDevicesRequest": 1,
+            "gpuRequestType": "memory", "gpuMemoryRequest": "500G"}})),
+        Case::new(with("nodeType", json!("big"))),
+        Case::new(with("podAffinity", json!({"type": "Required", "key": "rack"}))),
+        Case::new(with("nodePools", json!(["default"]))).of_pools(),
+        Case { kind: "workspaces", ..Case::new(with("nodePools", json!(["fast"]))) }.of_pools(),
+        Case { kind: "distributed", ..Case::new(json!({"image": "i", "numWorkers": 6,
+            "distributedFramework": "PyTorch", "compute": {"gpuDevicesRequest": 1}})) },
     ]
 }
 
@@ -130,7 +157,20 @@ async fn each_change_is_a_question_and_each_request_makes_it() {
         "untaint",
     ];
     assert_eq!(with(true).collect::<Vec<_>>(), requests, "{seen:?}");
-    let questions = ["elastic", "fewer_gpus", "smaller_share", "tolerate", "without_affinity"];
+    // `part_of_gpu`, `repair`, `wait`, `without_selector`: only in the random servers of `elastane`.
+    let questions = [
+        "elastic",
+        "fewer_gpus",
+        "fewer_pods",
+        "less_cpu",
+        "less_gpu_memory",
+        "less_memory",
+        "node_pool",
+        "smaller_share",
+        "tolerate",
+        "without_affinity",
+        "without_pod_affinity",
+    ];
     assert_eq!(with(false).collect::<Vec<_>>(), questions, "{seen:?}");
 }
 
