@@ -27,7 +27,8 @@ impl Case {
     fn of_pools(mut self) -> Self {
         let labels = json!({"labels": {"gpu": "a100"}});
         self.requests.push(("PUT", "/elastane/v1/nodes/node-1/labels", labels));
-        let pool = json!({"name": "fast", "labelKey": "gpu", "labelValue": "a100", "clusterId": ""});
+        let pool =
+            json!({"name": "fast", "labelKey": "gpu", "labelValue": "a100", "clusterId": ""});
         self.requests.push(("POST", "/api/v1/node-pools", pool));
         self
     }
@@ -98,8 +99,11 @@ fn cases() -> Vec<Case> {
         Case::new(with("podAffinity", json!({"type": "Required", "key": "rack"}))),
         Case::new(with("nodePools", json!(["default"]))).of_pools(),
         Case { kind: "workspaces", ..Case::new(with("nodePools", json!(["fast"]))) }.of_pools(),
-        Case { kind: "distributed", ..Case::new(json!({"image": "i", "numWorkers": 6,
-            "distributedFramework": "PyTorch", "compute": {"gpuDevicesRequest": 1}})) },
+        Case {
+            kind: "distributed",
+            ..Case::new(json!({"image": "i", "numWorkers": 6,
+            "distributedFramework": "PyTorch", "compute": {"gpuDevicesRequest": 1}}))
+        },
     ]
 }
 

@@ -92,57 +92,100 @@ async fn lists_are_filtered_and_sorted_by_each_column() {
     assert_eq!(names(&list), ["a", "b"]);
 }
 
+/// How a column orders the workloads `a` and `b` of [`two_that_differ`], ascending.
+#[derive(PartialEq, Eq)]
+enum Order {
+    AFirst,
+    BFirst,
+    /// Both have the same value: they keep the order of their creation.
+    Same,
+}
+use Order::{AFirst, BFirst, Same};
+
 /// The published columns of the grid of workloads, each with the key that lists are sorted by.
-const COLUMNS: [(&str, &str); 29] = [
-    ("Workload", "name"),
-    ("Type", "type"),
-    ("Preemptible", "preemptible"),
-    ("Status", "phase"),
-    ("Project", "projectName"),
-    ("Department", "departmentName"),
-    ("Created by", "submittedBy"),
-    ("Running pods", "runningPods"),
-    ("Requested pods", "requestedPods"),
-    ("Creation time", "createdAt"),
-    ("Completion time", "completedAt"),
-    ("Connections", "connections"),
-    ("Data sources", "datasources"),
-    ("Environment", "environments"),
-    ("Workload architecture", "architecture"),
-    ("GPU compute request", "requestedGPU"),
-    ("GPU compute allocation", "allocatedGPU"),
-    ("GPU memory request", "requestedGPUMemory"),
-    ("GPU memory allocation", "allocatedGPUMemory"),
-    ("CPU compute request", "requestedCPU"),
-    ("CPU compute allocation", "allocatedCPU"),
-    ("CPU memory request", "requestedCPUMemory"),
-    ("CPU memory allocation", "allocatedCPUMemory"),
-    ("Cluster", "clusterId"),
-    ("Priority", "priority"),
-    ("Category", "category"),
-    ("Node pool", "nodepool"),
-    ("Image", "images"),
-    ("Idle GPU devices", "idleGpus"),
+const COLUMNS: [(&str, &str, Order); 29] = [
+    ("Workload", "name", AFirst),
+    ("Type", "type", BFirst),
+    ("Preemptible", "preemptible", AFirst),
+    ("Status", "phase", Same),
+    ("Project", "projectName", AFirst),
+    ("Department", "departmentName", BFirst),
+    ("Created by", "submittedBy", Same),
+    ("Running pods", "runningPods", AFirst),
+    ("Requested pods", "requestedPods", AFirst),
+    ("Creation time", "createdAt", BFirst),
+    ("Completion time", "completedAt", Same),
+    ("Connections", "connections", BFirst),
+    ("Data sources", "datasources", BFirst),
+    ("Environment", "environments", BFirst),
+    ("Workload architecture", "architecture", BFirst),
+    ("GPU compute request", "requestedGPU", AFirst),
+    ("GPU compute allocation", "allocatedGPU", AFirst),
+    ("GPU memory request", "requestedGPUMemory", AFirst),
+    ("GPU memory allocation", "allocatedGPUMemory", AFirst),
+    ("CPU compute request", "requestedCPU", AFirst),
+    ("CPU compute allocation", "allocatedCPU", AFirst),
+    ("CPU memory request", "requestedCPUMemory", AFirst),
+    ("CPU memory allocation", "allocatedCPUMemory", AFirst),
+    ("Cluster", "clusterId", Same),
+    ("Priority", "priority", BFirst),
+    ("Category", "category", AFirst),
+    ("Node pool", "nodepool", Same),
+    ("Image", "images", AFirst),
+    ("Idle GPU devices", "idleGpus", Same),
 ];
+
+/// A server with two that run: `b`, which was created first, and `a`, with less of most. What one
+/// of them has not is before all values.
+async fn two_that_differ() -> Server {
+    let server = Server::with_teams().await;
+    let lab = json!({"name": "ai-lab", "clusterId": server.cluster_id(),
+                     "resources": [{"gpu": {"deserved": 2}}]});
+    let (status, lab) = server.post("/api/v1/org-unit/departments", lab).await;
+    assert_eq!(status, StatusCode::CREATED, "{lab}");
+    let mut team = server.team("team-c");
+    team["parentId"] = lab["id"].clone();
+    let (status, team) = server.post("/api/v1/org-unit/projects", team).await;
+    assert_eq!(status, StatusCode::CREATED, "{team}");
+
+    let compute = json!({"gpuDevicesRequest": 1, "gpuRequestType": "memory",
+                         "gpuMemoryRequest": "8G", "cpuCoreRequest": 2, "cpuMemoryRequest": "2G"});
+    let spec = json!({"image": "j", "distributedFramework": "PyTorch", "numWorkers": 2,
+                      "compute": compute});
+    let mut b = server.job("b", &spec);
+    b["projectId"] = team["id"].clone();
+    let environment =
+        keep(&server, "environment", &of_tenant("torch"), &json!({"image": "i"})).await;
+    let export = json!({"server": "s", "path": "/x", "mountPath": "/y"});
+    let data = keep(&server, "datasource/nfs", &of_tenant("corpus"), &export).await;
+    let assets = json!({"environment": environment, "datasources": [{"id": data}]});
+    let compute = json!({"gpuDevicesRequest": 1, "gpuRequestType": "memory",
+                         "gpuMemoryRequest": "4G", "cpuCoreRequest": 1, "cpuMemoryRequest": "1G"});
+    let open = json!([{"container": 8888, "toolName": "Jupyter", "toolType": "jupyter-notebook"}]);
+    let a = json!({"assets": assets, "compute": compute, "exposedUrls": open});
+    for (kind, body) in [("distributed", b), ("workspaces", server.job("a", &a))] {
+        let (status, made) = server.post(&format!("/api/v1/workloads/{kind}"), body).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+        server.phase(made["workloadId"].as_str().unwrap(), "Running").await;
+    }
+    server
+}
 
 #[tokio::test]
 async fn each_published_column_has_a_key_in_both_directions() {
-    let server = Server::with_teams().await;
-    // Names in reverse, so that the order of creation is none of the columns'.
-    for (name, gpus) in [("b", 2), ("a", 1)] {
-        let id = server.train(name, gpus).await;
-        server.phase(&id, "Running").await;
-    }
-    for (column, key) in COLUMNS {
+    let server = two_that_differ().await;
+    for (column, key, order) in COLUMNS {
         let mut orders = Vec::new();
         for order in ["asc", "desc"] {
             let path = format!("/api/v1/workloads?sortBy={key}&sortOrder={order}");
             orders.push(names(&server.get(&path).await).join(" "));
         }
-        let by_size = ["name", "requestedGPU", "allocatedGPU", "allocatedGPUMemory"];
-        let wanted = if by_size.contains(&key) { ["a b", "b a"] } else { ["b a", "b a"] };
-        let is_time = key == "createdAt";
-        assert!(is_time || orders == wanted, "{column}: {orders:?}");
+        let wanted = match order {
+            AFirst => ["a b", "b a"],
+            BFirst => ["b a", "a b"],
+            Same => ["b a", "b a"],
+        };
+        assert_eq!(orders, wanted, "{column}");
         let (status, said) =
             server.raw("GET", &format!("/api/v1/workloads?filterBy={key}!=0"), "").await;
         let is_typed = ["preemptible", "createdAt", "completedAt"].contains(&key);
