@@ -9,7 +9,7 @@ use reasons::diagnosis::{Advice, Change, HowTo, Raise};
 use spec::NodeSpec;
 use units::{format_bytes, format_millis, parse_bytes};
 use uuid::Uuid;
-use view::{View, WorkloadView};
+use view::{OrgUnit, View, WorkloadView};
 
 use super::advised_steps::{is_simulated, new_names};
 
@@ -92,11 +92,32 @@ fn requirements<'v>(
         Change::End { workload: other } => {
             workload(other).map(Requirement::Delete).into_iter().collect()
         }
+        Change::WithoutAffinity { .. } => {
+            let resubmitted = workload(&advice.workload).into_iter();
+            resubmitted
+                .flat_map(|one| of_node_types(one, view).chain([Requirement::Resubmit(one)]))
+                .collect()
+        }
         Change::Preemptible | Change::Priority { .. } | Change::Ungate => {
             workload(&advice.workload).map(Requirement::Update).into_iter().collect()
         }
         _ => workload(&advice.workload).map(Requirement::Resubmit).into_iter().collect(),
     }
+}
+
+/// The units that give each workload of this kind the types of nodes that it may be on: another
+/// submission has them again.
+fn of_node_types<'v>(
+    workload: &'v WorkloadView,
+    view: &'v View,
+) -> impl Iterator<Item = Requirement<'v>> {
+    let project = view.projects.get(&workload.project_id);
+    let department = view.departments.get(&workload.department_id);
+    let sets_types = |unit: &OrgUnit| !unit.node_types.of(workload.spec.kind).is_empty();
+    let department = department.filter(|one| sets_types(one));
+    let project = project.map(|one| &one.unit).filter(|one| sets_types(one));
+    let department = department.map(|one| Requirement::Department(one.id));
+    department.into_iter().chain(project.map(|one| Requirement::Project(one.id)))
 }
 
 fn who_may(requirement: Requirement<'_>, view: &View) -> String {

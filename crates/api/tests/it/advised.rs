@@ -281,3 +281,29 @@ async fn without_the_right_to_see_all_only_advice_may_be_asked_about() {
     let (status, answer) = ask(&all[0]["change"], 4).await;
     assert_eq!(status, StatusCode::BAD_REQUEST, "each takes a diagnosis: {answer}");
 }
+
+#[tokio::test]
+async fn node_types_of_a_project_are_changed_by_its_administrator() {
+    let server = Server::with_teams().await;
+    let types = json!({"resources": [{"gpu": {"deserved": 2}}],
+                       "nodeTypes": {"training": ["big"]}});
+    let (status, said) = server
+        .raw("PUT", "/elastane/v1/nodes/node-1/labels", r#"{"labels": {"run.ai/type": "small"}}"#)
+        .await;
+    assert!(status.is_success(), "{said}");
+    let (status, said) = server.raw("PUT", "/api/v1/org-unit/projects/1", &types.to_string()).await;
+    assert!(status.is_success(), "{said}");
+    let (account, _, ann) = program(&server, "ann").await;
+    give(&server, &account, 6, ("project", "1")).await;
+    let spec = json!({"image": "i", "compute": {"gpuDevicesRequest": 1}});
+    let made = ("POST", "/api/v1/workloads/trainings");
+    let (_, made) = call(&server, &ann, made, &server.job("w", &spec)).await;
+    let id = made["workloadId"].as_str().unwrap().to_owned();
+    let of = |all: &[Value]| all.iter().find(|one| one["kind"] == "without_affinity").cloned();
+    let to_all = of(&advice(&server, &id).await).unwrap();
+    assert_eq!(to_all["ask"], Value::Null, "who may change both is sent to nobody: {to_all}");
+    let path = format!("/elastane/v1/workloads/{id}/explain?parts=diagnosis");
+    let (_, found) = call(&server, &ann, ("GET", &path), &Value::Null).await;
+    let to_ann = of(found["diagnosis"]["advice"].as_array().unwrap()).unwrap();
+    assert_eq!(to_ann["ask"], "an administrator of project team-a", "{to_ann}");
+}
