@@ -26,10 +26,14 @@ test.beforeAll(async () => {
 
 test.afterAll(() => server.down());
 
+async function take(page: Page, file: string): Promise<void> {
+  await expect(page.locator("[aria-busy=true]")).toHaveCount(0);
+  await page.screenshot({ path: `shots/${file}.png`, animations: "disabled" });
+}
+
 async function pick(page: Page, name: string, open: () => Promise<void>): Promise<void> {
   await open();
-  await expect(page.locator("[aria-busy=true]")).toHaveCount(0);
-  await page.screenshot({ path: `shots/${test.info().title}-${name}.png`, animations: "disabled" });
+  await take(page, `${test.info().title}-${name}`);
 }
 
 for (const { name, colorScheme, size } of LOOKS) {
@@ -75,7 +79,7 @@ for (const { name, colorScheme, size } of LOOKS) {
     );
     await page.goto(`${server.url}/workloads/new/training`);
     await pick(page, "training-1", async () => {
-      await page.getByRole("radio", { name: /^team-a/u }).check({ force: true });
+      await page.getByRole("radio", { name: /^team-a/u }).check();
       await page.getByLabel("Training name").fill("a1");
     });
     await pick(page, "training-2", async () => {
@@ -103,3 +107,29 @@ for (const { name, colorScheme, size } of LOOKS) {
     await pick(page, "keys", () => page.getByRole("menuitem", { name: "Keys" }).click());
   });
 }
+
+// Those of the README: the over-quota walk-through at a preemption, and lending.
+test("interface", async ({ page }) => {
+  const own = await Server.start();
+  const [a, b] = [await own.project("team-a"), await own.project("team-b")];
+  for (const name of ["a2", "a1", "a3"]) await own.submit(a, name);
+  await own.submit(b, "b1");
+  const b2 = await own.submit(b, "b2");
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+  await page.setViewportSize({ width: 1280, height: 720 });
+  await logIn(page, own);
+  await goTo(page, "Workloads");
+  await expect(page.getByRole("row").filter({ hasText: "E101" })).toHaveCount(1);
+  await page.getByRole("row").filter({ hasText: "E101" }).click();
+  await expect(page.getByText("What would let it start")).toBeVisible();
+  await take(page, "interface-workloads");
+  // Lent again, and wanted by one more.
+  await own.api("POST", `/api/v1/workloads/trainings/${b2}/suspend`);
+  await own.submit(a, "a4");
+  await goTo(page, "Overview");
+  await expect(page.getByText("Why 1 waits")).toBeVisible();
+  await expect(page.getByText("1 borrowed")).toBeVisible();
+  await page.setViewportSize({ width: 1280, height: 520 });
+  await take(page, "interface-overview");
+  await own.down();
+});
