@@ -11,6 +11,7 @@ mod feed;
 mod manifests;
 mod newest;
 mod node;
+mod place;
 mod pod;
 mod quantity;
 mod reports;

@@ -1,8 +1,7 @@
 //! A pod of Kubernetes as an adopted pod. Owns: the meaning of its fields, and the fields that hold
 //! it because they are not supported.
 
-use kube_api::types::{Pod, PodSpec, Toleration};
-use model::{Effect, Operator, Requirement};
+use kube_api::types::{Pod, PodSpec};
 use spec::{
     AdoptedGang, AdoptedPhase, AdoptedPod, CPU_MILLIS_MAX, DEVICES_MAX, Hold, MEMORY_BYTES_MAX,
     Place, Priority,
@@ -10,6 +9,7 @@ use spec::{
 use units::Instant;
 use uuid::Uuid;
 
+use crate::place::{not_yet, place_of};
 use crate::quantity::thousandths;
 use crate::requests::{GPU, requests_of, uncounted};
 
@@ -61,7 +61,13 @@ pub(crate) fn adopted_pod(pod: &Pod, schedulers: &[String]) -> AdoptedPod {
     let priority = said(PRIORITY);
     let unknown = priority.as_ref().and_then(|name| Priority::named(name).err());
     let unknown = unknown.map(|why| Hold { field: format!("metadata: {PRIORITY}"), why });
-    let faults = [preemptible.as_ref().err().cloned(), gang.as_ref().err().cloned(), unknown];
+    let place = if is_ours { place_of(pod) } else { Ok(Place::default()) };
+    let faults = [
+        preemptible.as_ref().err().cloned(),
+        gang.as_ref().err().cloned(),
+        unknown,
+        place.as_ref().err().cloned(),
+    ];
     let fault = || faults.into_iter().flatten().next().or_else(|| hold_of(spec));
     let grace_s = spec.termination_grace_period_seconds.unwrap_or(GRACE_S);
     AdoptedPod {
@@ -75,7 +81,7 @@ pub(crate) fn adopted_pod(pod: &Pod, schedulers: &[String]) -> AdoptedPod {
         gpus: u32::try_from(requests.gpus).unwrap_or(u32::MAX),
         cpu_millis: requests.cpu_millis,
         memory_bytes: requests.memory_bytes,
-        place: if is_ours { place_of(pod) } else { Place::default() },
+        place: place.unwrap_or_default(),
         priority_class: priority.unwrap_or_else(|| spec.priority_class_name.clone()),
         preemptible: preemptible.ok().flatten(),
         gang: gang.ok().flatten().filter(|_| is_ours),
@@ -131,39 +137,8 @@ fn instant(text: Option<&str>) -> Instant {
     Instant(at.and_then(|at| u64::try_from(at.as_millisecond()).ok()).unwrap_or_default())
 }
 
-fn place_of(pod: &Pod) -> Place {
-    let requirement = |(key, value): (&String, &String)| Requirement {
-        key: key.clone(),
-        operator: Operator::In(vec![value.clone()]),
-    };
-    let selector: Vec<_> = pod.spec.node_selector.iter().map(requirement).collect();
-    Place {
-        affinity: if selector.is_empty() { Vec::new() } else { vec![selector] },
-        tolerations: pod.spec.tolerations.iter().map(toleration).collect(),
-        labels: pod.metadata.labels.clone(),
-        ..Place::default()
-    }
-}
-
-fn toleration(given: &Toleration) -> model::Toleration {
-    model::Toleration {
-        key: Some(given.key.clone()).filter(|key| !key.is_empty()),
-        value: Some(given.value.clone()).filter(|_| given.operator != "Exists"),
-        effect: match given.effect.as_str() {
-            "PreferNoSchedule" => Some(Effect::PreferNoSchedule),
-            "NoSchedule" => Some(Effect::NoSchedule),
-            "NoExecute" => Some(Effect::NoExecute),
-            _ => None,
-        },
-    }
-}
-
 /// The first field of a pod that is not supported.
 fn hold_of(spec: &PodSpec) -> Option<Hold> {
-    let not_yet = |field: String| Hold { field, why: "is not supported yet".to_owned() };
-    if let Some(field) = spec.affinity.keys().next() {
-        return Some(not_yet(format!("spec.affinity.{field}")));
-    }
     let lists = [
         ("spec.topologySpreadConstraints", spec.topology_spread_constraints.is_empty()),
         ("spec.resourceClaims", spec.resource_claims.is_empty()),

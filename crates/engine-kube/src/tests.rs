@@ -46,6 +46,61 @@ fn requests_are_those_that_the_kubelet_counts() {
 }
 
 #[test]
+fn node_affinity_and_selector_must_both_hold() {
+    let condition =
+        |operator: &str, values: Value| json!({"key": "n", "operator": operator, "values": values});
+    let term = |conditions: Value| json!({"matchExpressions": conditions});
+    let required = |terms: Value| json!({"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}});
+    let with = |node_affinity: Value| {
+        let affinity = json!({"nodeAffinity": node_affinity});
+        adopted(&json!({"schedulerName": "elastane", "containers": [{}],
+                        "nodeSelector": {"zone": "a"}, "affinity": affinity}))
+    };
+    let said = |pod: AdoptedPod| {
+        assert_eq!(pod.hold, None);
+        let terms = pod.place.affinity.into_iter();
+        let terms = terms.map(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>());
+        terms.map(|all| all.join(" and ")).collect::<Vec<_>>()
+    };
+    for (operator, values, text) in [
+        ("In", json!(["1", "2"]), "n is 1 or 2"),
+        ("NotIn", json!(["1"]), "n is not 1"),
+        ("Exists", json!([]), "n is there"),
+        ("DoesNotExist", json!(null), "n is not there"),
+        ("Gt", json!(["3"]), "n is above 3"),
+        ("Lt", json!(["3"]), "n is below 3"),
+    ] {
+        let terms = json!([term(json!([condition(operator, values)])), term(json!([]))]);
+        assert_eq!(said(with(required(terms))), [format!("{text} and zone is a")]);
+    }
+    let exists = term(json!([condition("Exists", json!([]))]));
+    let preferred = json!({"preferredDuringSchedulingIgnoredDuringExecution":
+                           [{"weight": 7, "preference": exists}, {"weight": 1, "preference": {}}]});
+    let pod = with(preferred);
+    assert_eq!(pod.place.preferred.iter().map(|one| one.weight).collect::<Vec<_>>(), [7]);
+    assert_eq!(said(pod), ["zone is a"], "a preference requires nothing");
+
+    let path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution\
+                .nodeSelectorTerms";
+    for (terms, at, why) in [
+        (json!([]), "", "matches no node"),
+        (json!([{}]), "", "matches no node"),
+        (json!([term(json!([condition("Gt", json!(["x"]))]))]), "[0].matchExpressions[0]", "`x`"),
+        (json!([term(json!([condition("In", json!([]))]))]), "[0].matchExpressions[0]", "no value"),
+        (json!([term(json!([condition("Is", json!([]))]))]), "[0].matchExpressions[0]", "`Is`"),
+        (
+            json!([{"matchFields": [condition("In", json!(["a"]))]}]),
+            "[0].matchFields",
+            "not supported",
+        ),
+    ] {
+        let hold = with(required(terms)).hold.unwrap();
+        assert_eq!(hold.field, format!("{path}{at}"));
+        assert!(hold.why.contains(why), "{hold:?}");
+    }
+}
+
+#[test]
 fn a_field_that_is_not_supported_holds_a_pod_by_its_name() {
     let gpu = asking(&json!({"nvidia.com/gpu": "1"}));
     let fine = json!({

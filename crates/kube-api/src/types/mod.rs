@@ -4,6 +4,7 @@
 //! A field that the API server leaves out, or gives as null, has its default: one odd object must
 //! not make a list unreadable.
 
+mod affinity;
 mod meta;
 mod node;
 mod pod;
@@ -11,6 +12,7 @@ mod pod;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
+pub use affinity::{Affinity, NodeAffinity, NodeCondition, NodeSelector, NodeTerm, PreferredTerm};
 pub use meta::{Metadata, ObjectMeta, OwnerReference};
 pub use node::{Node, NodeSpec, NodeStatus, Taint};
 pub use pod::{

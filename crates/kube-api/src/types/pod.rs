@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{ObjectMeta, Present, Resource, or_default};
+use super::{Affinity, ObjectMeta, Present, Resource, or_default};
 
 /// A pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -52,9 +52,9 @@ pub struct PodSpec {
     /// Volumes: the fields of each, without their values.
     #[serde(deserialize_with = "or_default")]
     pub volumes: Vec<BTreeMap<String, Present>>,
-    /// Fields of its affinity, without their values.
+    /// Nodes and pods that it must, or should, be near to.
     #[serde(deserialize_with = "or_default")]
-    pub affinity: BTreeMap<String, Present>,
+    pub affinity: Affinity,
     /// Constraints on how pods are spread.
     #[serde(deserialize_with = "or_default")]
     pub topology_spread_constraints: Vec<Present>,
