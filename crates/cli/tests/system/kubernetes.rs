@@ -26,11 +26,13 @@ impl Kube {
         self.runtime.block_on(made).unwrap();
     }
 
-    /// A node with a GPU. Without a controller manager its not-ready taint stays.
-    fn node(&self, name: &str) {
+    /// A node with a GPU and its number as a label. Without a controller manager its not-ready taint
+    /// stays.
+    fn node(&self, number: usize) {
         let amounts = json!({"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "1"});
         let status = json!({"capacity": amounts, "allocatable": amounts});
-        let manifest = json!({"metadata": {"name": name}, "status": status});
+        let meta = json!({"name": format!("n{number}"), "labels": {"number": number.to_string()}});
+        let manifest = json!({"metadata": meta, "status": status});
         self.runtime.block_on(self.client.create::<Node>("", &manifest)).unwrap();
     }
 
@@ -105,7 +107,7 @@ fn cluster() -> Option<(Cluster, Kube)> {
 /// A cluster of nodes without kubelets, and a server for its pods with two projects.
 fn begin() -> Option<(Cluster, Kube, Sandbox, String)> {
     let (cluster, kube) = cluster()?;
-    (1..=NODES).for_each(|number| kube.node(&format!("n{number}")));
+    (1..=NODES).for_each(|number| kube.node(number));
     ["team-a", "team-b", "team-x"].into_iter().for_each(|name| kube.namespace(name));
     let mut sandbox = Sandbox::new();
     let file = cluster.kubeconfig();
@@ -124,6 +126,27 @@ fn begin() -> Option<(Cluster, Kube, Sandbox, String)> {
 #[test]
 fn pods_of_two_projects_share_twenty_nodes_by_quota() {
     let Some((_cluster, kube, mut sandbox, server)) = begin() else { return };
+    // A pod goes where its affinity says, and one that fits nowhere is told.
+    let above = |number: usize| {
+        let condition = json!({"key": "number", "operator": "Gt", "values": [number.to_string()]});
+        let terms = json!({"nodeSelectorTerms": [{"matchExpressions": [condition]}]});
+        json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}})
+    };
+    kube.pod("team-b", "last", &above(NODES - 1));
+    kube.pod("team-b", "none", &above(NODES));
+    assert!(wait_until(|| kube.bound("team-b") == 1), "{}", sandbox.server_text());
+    let pods = kube.pods("team-b");
+    let last = pods.iter().find(|pod| pod.metadata.name == "last").unwrap();
+    assert_eq!(last.spec.node_name, format!("n{NODES}"));
+    assert!(wait_until(|| kube.why("team-b", "none").is_some()), "{}", sandbox.server_text());
+    let (reason, message) = kube.why("team-b", "none").unwrap();
+    assert_eq!(reason, "Unschedulable", "{message}");
+    assert!(message.starts_with("P107: "), "{message}");
+    for pod in &pods {
+        let now = DeleteOptions { grace_period_seconds: Some(0), ..Default::default() };
+        kube.runtime.block_on(kube.client.delete::<Pod>(&ObjectRef::of(pod), &now)).unwrap();
+    }
+
     // The first project borrows what the second does not use.
     (0..=NODES).for_each(|number| kube.pod("team-a", &format!("a{number:02}"), &json!({})));
     assert!(wait_until(|| kube.bound("team-a") == NODES), "{}", sandbox.server_text());
