@@ -335,7 +335,9 @@ impl History {
                 RunEvent::Checkpoint(CheckpointNews::Saved { ago_ms: 1500 }),
                 RunEvent::Checkpoint(CheckpointNews::Gone),
                 RunEvent::Checkpoint(CheckpointNews::Awaited { within_ms: 1500 }),
-            ][rng.below(6)]
+                RunEvent::Meets(true),
+                RunEvent::Meets(false),
+            ][rng.below(8)]
             .clone()
         };
         self.say(|| format!("run {key} says: {event:?}"));
