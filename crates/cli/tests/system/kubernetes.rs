@@ -260,7 +260,7 @@ fn a_gang_is_bound_whole_and_a_budget_leaves_another_victim() {
 #[test]
 fn the_printed_manifests_give_the_server_what_it_needs_and_leave_nothing() {
     let Some((cluster, kube)) = cluster() else { return };
-    kube.node("n1");
+    kube.node(1);
     kube.namespace("team-a");
     let mut sandbox = Sandbox::new();
     let objects =
