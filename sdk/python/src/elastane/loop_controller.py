@@ -70,6 +70,9 @@ def distribute(
     return is_new
 
 
+Made = TypeVar("Made", bound="AllReduceController")
+
+
 class AllReduceController:
     """Runs the steps of a script so that they survive workers that come and go.
 
@@ -89,6 +92,24 @@ class AllReduceController:
         self._optimizer: Any = None
         self._resumed = 0
         self.data_shard_service.check_ready = self._check_joined
+
+    @classmethod
+    def create(
+        cls: Type[Made],
+        batch_size: int,
+        num_epochs: Optional[int] = None,
+        dataset_size: Optional[int] = None,
+        shuffle: bool = False,
+        **named: Any,
+    ) -> Made:
+        """A controller with a `RecordIndexService` of these numbers, as `data_shard_service`; its
+        published name is `create_elastic_controller`."""
+        service = RecordIndexService(
+            batch_size, num_epochs, dataset_size, shuffle, starts=False, **named
+        )
+        controller = cls(service)
+        service.start()
+        return controller
 
     # Methods of a subclass, for its framework.
 
@@ -176,23 +197,3 @@ class AllReduceController:
         """Around the loop. Raises LoopError without a model and an optimizer."""
         self._check_joined()
         yield
-
-
-Made = TypeVar("Made", bound=AllReduceController)
-
-
-def create(
-    kind: Type[Made],
-    batch_size: int,
-    num_epochs: Optional[int],
-    dataset_size: Optional[int],
-    shuffle: bool,
-    **named: Any,
-) -> Made:
-    """A controller with a `RecordIndexService` of these numbers, as `data_shard_service`."""
-    service = RecordIndexService(
-        batch_size, num_epochs, dataset_size, shuffle, starts=False, **named
-    )
-    controller = kind(service)
-    service.start()
-    return controller

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from .loop import LoopError
-from .loop_controller import AllReduceController, Distributed, create, distribute
+from .loop_controller import AllReduceController, Distributed, distribute
 from .sums import Model
 from .trees import pack, unpack
 
@@ -170,14 +170,4 @@ class TensorFlowV2AllReduceController(AllReduceController):
         return _KerasModel(self._module, self._optimizer)
 
 
-def create_elastic_controller(
-    batch_size: int,
-    num_epochs: Optional[int] = None,
-    dataset_size: Optional[int] = None,
-    shuffle: bool = False,
-    **named: Any,
-) -> TensorFlowV2AllReduceController:
-    """A controller with a `RecordIndexService` of these numbers, as `data_shard_service`."""
-    return create(
-        TensorFlowV2AllReduceController, batch_size, num_epochs, dataset_size, shuffle, **named
-    )
+create_elastic_controller = TensorFlowV2AllReduceController.create

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 import torch
 
-from .loop_controller import AllReduceController, Distributed, create, distribute
+from .loop_controller import AllReduceController, Distributed, distribute
 from .sums import Model
 from .trees import pack, unpack
 
@@ -182,14 +182,4 @@ class PyTorchAllReduceController(AllReduceController):
         self._optimizer.zero_grad()
 
 
-def create_elastic_controller(
-    batch_size: int,
-    num_epochs: Optional[int] = None,
-    dataset_size: Optional[int] = None,
-    shuffle: bool = False,
-    **named: Any,
-) -> PyTorchAllReduceController:
-    """A controller with a `RecordIndexService` of these numbers, as `data_shard_service`."""
-    return create(
-        PyTorchAllReduceController, batch_size, num_epochs, dataset_size, shuffle, **named
-    )
+create_elastic_controller = PyTorchAllReduceController.create
