@@ -1,14 +1,18 @@
 //! Trainings whose model counts: each record is trained once per epoch, also if a worker is killed,
 //! and the model is never read torn between two versions. Owns: these checks, for each number of
-//! servers and workers and each update mode. Does not know about: how servers store versions.
+//! servers and workers and each update mode, and for a loop of its own whose first worker is killed
+//! while it makes a checkpoint. Does not know about: how servers store versions.
 //!
 //! A selection by default; `ELASTANE_SOAK_ROUNDS=200` runs all combinations.
+
+use std::collections::BTreeMap;
 
 use crate::crash::number_from;
 use crate::sandbox::Sandbox;
 use crate::workers;
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python/tests/torn_model.py");
+const LOOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python/tests/counting_loop.py");
 const RECORDS: u64 = 240;
 const EPOCHS: u64 = 2;
 /// Update modes: the flags, and the number of gradients in each update; 0 if the servers' versions
@@ -132,4 +136,81 @@ fn each_record_counts_once_an_epoch_and_each_pull_is_of_one_version() {
 #[test]
 fn records_of_a_killed_worker_count_once_an_epoch() {
     train_all(killed(1 + number_from("ELASTANE_SOAK_ROUNDS", 0) / 10));
+}
+
+/// A loop of its own, whose first worker is killed in the checkpoint of version 24, and if it is
+/// killed twice the worker that is first then, in its next one.
+#[derive(Debug, Clone, Copy)]
+struct Loop {
+    workers: u64,
+    /// `cut`: the master has cut its ledger, and there is no file; `file`: there is one, which the
+    /// master does not know about.
+    at: &'static str,
+    kills: u64,
+}
+
+const LOOPS: [Loop; 8] = [
+    Loop { workers: 1, at: "file", kills: 1 },
+    Loop { workers: 2, at: "cut", kills: 1 },
+    Loop { workers: 2, at: "cut", kills: 2 },
+    Loop { workers: 1, at: "cut", kills: 1 },
+    Loop { workers: 1, at: "cut", kills: 2 },
+    Loop { workers: 1, at: "file", kills: 2 },
+    Loop { workers: 2, at: "file", kills: 1 },
+    Loop { workers: 2, at: "file", kills: 2 },
+];
+/// Most records that a killed worker has in hand: two tasks of five minibatches of four.
+const HELD_MAX: u64 = 2 * 5 * 4;
+
+/// How often the records of a loop were trained, as its workers print it: `seen: {1.0: 480}`.
+fn times_trained(text: &str) -> Vec<BTreeMap<String, u64>> {
+    let counts = text.lines().filter_map(|line| line.strip_prefix("seen: {")?.strip_suffix('}'));
+    let parsed = counts.map(|counts| {
+        let pairs = counts.split(", ").filter_map(|pair| {
+            let (times, records) = pair.split_once(": ")?;
+            Some((times.to_owned(), records.parse().ok()?))
+        });
+        pairs.collect()
+    });
+    parsed.collect()
+}
+
+fn loop_with_kills(sandbox: &Sandbox, name: &str, each: Loop) {
+    let Loop { workers, at, kills } = each;
+    let marks = (0..kills).map(|kill| format!("$PWD/{name}.{kill}")).collect::<Vec<_>>().join(":");
+    let records = EPOCHS * RECORDS;
+    let run = sandbox.shell(&format!(
+        "RECORDS={records} KILLED_FROM=20 KILLED_AT={at} KILLED_ONCE={marks} \
+         elasticdl local train --job_name={name} --distribution_strategy=AllreduceStrategy \
+         --num_workers={workers} --minibatch_size=4 --num_minibatches_per_task=5 \
+         --checkpoint_steps=8 --checkpoint_dir=$PWD/{name} --relaunch_on_worker_failure=3 \
+         --image_name=$(command -v python3) --job_command='python3 counting_loop.py'"
+    ));
+    let what = format!("{each:?}\n{}", run.text);
+    assert_eq!(run.code, Some(0), "{what}");
+    let killed = run.text.matches("; another begins\n").count() as u64;
+    assert_eq!(killed, kills, "{what}");
+    let counted = format!("succeeded: {records} records (0 unreadable) in ");
+    assert!(run.text.contains(&counted), "{what}");
+    let found = times_trained(&run.text);
+    assert!(!found.is_empty() && found.iter().all(|each| *each == found[0]), "{what}");
+    let times = |times: &str| found[0].get(times).copied().unwrap_or_default();
+    // With all workers their model is lost, and the loop goes on from the checkpoint before. A
+    // worker that is left has the model; records are trained again that the killed one had not
+    // reported.
+    let goes_on = "the model goes on from the checkpoint of version 16";
+    assert_eq!(run.text.contains(goes_on), kills == workers || workers == 1, "{what}");
+    let again = if kills < workers { HELD_MAX } else { 0 };
+    assert!(times("1.0") + times("2.0") == records && times("2.0") <= again, "{what}");
+}
+
+#[test]
+fn a_loop_whose_first_worker_is_killed_in_a_checkpoint_loses_no_record() {
+    let Some(programs) = workers::programs() else { return };
+    let sandbox = Sandbox::new().with_programs(&programs);
+    std::fs::copy(LOOP, sandbox.home().join("counting_loop.py")).expect("copied");
+    let is_soak = number_from("ELASTANE_SOAK_ROUNDS", 0) > 0;
+    for (number, each) in LOOPS.iter().take(if is_soak { LOOPS.len() } else { 3 }).enumerate() {
+        loop_with_kills(&sandbox, &format!("l{number}"), *each);
+    }
 }

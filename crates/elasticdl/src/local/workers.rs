@@ -66,6 +66,7 @@ impl<'a> Workers<'a> {
         command.env("MASTER_ADDR", self.place.address).env("POD_NAME", &pod);
         command.env("ELASTANE_JOB_TOKEN_FILE", self.place.token_file);
         command.env("WORKER_ID", self.next.to_string());
+        command.env("WORKER_NUM", self.job.workers.to_string());
         // If this runs in a pod, its GPUs are shared by all workers, which are one process each.
         command.env_remove("RUNAI_NUM_OF_GPUS");
         // Ctrl-C is for this process: the master requests the workers to leave.
