@@ -14,7 +14,7 @@ from elastane.readers import FileReader
 HERE = os.path.dirname(os.path.abspath(__file__))
 FORMS = [
     *("may_2019", "june_2019", "july_2019", "adam_2019"),
-    *("functional_2020", "subclass_2020", "regression_2020", "lines"),
+    *("functional_2020", "subclass_2020", "regression_2020", "lines", "preprocess_2020"),
 ]
 
 
@@ -48,6 +48,8 @@ def test_each_form_trains_is_measured_and_exported(tmp_path, legacy):
         values = [value for value in line["metrics"].values()]
         assert values or form == "may_2019", form
         assert all(0.75 < value <= 1 for value in values), f"{form}: {line}"
+        assert all(abs(line["exported"] - value) < 1e-3 for value in values), f"{form}: {line}"
+        assert line["exported"] > 0.75, f"{form}: {line}"
         assert "saved_model.pb" in line["saved"], f"{form}: {line}"
     warned = {form for form, line in found.items() if line["warnings"]}
     assert warned == {"subclass_2020"}

@@ -1,5 +1,6 @@
-"""Trains each model of `forms` in this process and prints a line of JSON for each: name, loss and accuracy
-before and after, warnings. Which Keras it is follows TF_USE_LEGACY_KERAS.
+"""Trains each model of `forms` in this process and prints a line of JSON for each: name, loss before
+and after, accuracy of the model and of its export, warnings. Which Keras it is follows
+TF_USE_LEGACY_KERAS.
 
     python3 train_forms.py FOLDER [FORM...]
 """
@@ -12,37 +13,28 @@ import sys
 
 import numpy as np
 import tensorflow as tf
+from form_exports import right_of_export
+from form_records import points, records
 
-from elastane import backends, codec, contract, example
+from elastane import backends, contract
 from elastane.metrics import Metrics
 
 FORMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forms")
 LINES = ("lines", "nothing_learned")
+CLASSES = ("subclass_2020", "preprocess_2020")
 STEPS, MINIBATCH = 60, 40
-
-
-def records(form):
-    random = np.random.default_rng(7)
-    x = random.normal(size=(240, 8)).astype(np.float32)
-    labels = (x[:, 0] > 0).astype(np.int64) + (x[:, 1] > 0)
-    for point, label in zip(x, labels):
-        if form in LINES:
-            yield ",".join(map(str, [*point, label])).encode()
-        elif form == "may_2019":
-            columns = [
-                codec.Column("x", np.dtype(np.float32), (8,)),
-                codec.Column("label", np.dtype(np.int64), (1,)),
-            ]
-            yield codec.encode(columns, {"x": point, "label": np.array([label])})
-        else:
-            yield example.encode({"x": point, "label": np.array([label])})
 
 
 def load(form):
     if form.endswith("2019"):
         return contract.load(os.path.join(FORMS, form + ".py"))
-    symbol = "CustomModel" if form == "subclass_2020" else "custom_model"
+    symbol = "CustomModel" if form in CLASSES else "custom_model"
     return contract.load_definition(FORMS, f"{form}.{symbol}")
+
+
+def format_of(form):
+    """The format of the records of a form."""
+    return "lines" if form in LINES else "bytes" if form == "may_2019" else "examples"
 
 
 def train(form, folder):
@@ -51,7 +43,7 @@ def train(form, folder):
     backend = backends.choose(model)
     backend.codec_type = "bytes" if form == "may_2019" else "tf_example"
     bad = []
-    all_records = list(enumerate(records(form)))
+    all_records = list(enumerate(records(format_of(form))))
     batches = list(backend.batches(all_records, "training", MINIBATCH, lambda *of: bad.append(of)))
     backend.build(batches[0])
     before = np.mean([backend.step(batch).loss for batch in batches])
@@ -79,6 +71,7 @@ def train(form, folder):
         before=float(before),
         after=float(after),
         metrics=found,
+        exported=right_of_export(os.path.join(folder, form), *points()),
         bad=len(bad),
         saved=sorted(os.listdir(os.path.join(folder, form))),
     )

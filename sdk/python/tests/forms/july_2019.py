@@ -4,7 +4,8 @@ input's, the output first."""
 import tensorflow as tf
 
 inputs = tf.keras.Input(shape=(8,), name="points")
-hidden = tf.keras.layers.BatchNormalization()(inputs)
+normalized = tf.keras.layers.BatchNormalization(momentum=0.9)(inputs)
+hidden = tf.keras.layers.Dense(16, activation="relu")(normalized)
 model = tf.keras.Model(inputs=inputs, outputs=tf.keras.layers.Dense(3)(hidden))
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import tensorflow as tf
 
 inputs = tf.keras.Input(shape=(8,), name="points")
-model = tf.keras.Model(inputs=inputs, outputs=tf.keras.layers.Dense(3)(inputs))
+hidden = tf.keras.layers.Dense(16, activation="relu")(inputs)
+model = tf.keras.Model(inputs=inputs, outputs=tf.keras.layers.Dense(3)(hidden))
 columns = {
     "x": tf.io.FixedLenFeature([8], tf.float32),
     "label": tf.io.FixedLenFeature([1], tf.int64),

@@ -33,6 +33,19 @@ def _watched(variable: Any) -> Any:
     return variable.value if hasattr(variable, "path") else variable
 
 
+def _signature(features: Any) -> Optional[List[Any]]:
+    """The type of any number of records like these, as an export takes it; nothing for sparse and
+    ragged tensors."""
+    leaves = tf.nest.flatten(features)
+    if not all(isinstance(one, (tf.Tensor, np.ndarray)) for one in leaves):
+        return None
+
+    def of(one: Any) -> Any:
+        return tf.TensorSpec([None, *one.shape[1:]], one.dtype)
+
+    return [tf.nest.map_structure(of, features)]
+
+
 class KerasBackend(Backend):
     """Computes with TensorFlow."""
 
@@ -49,6 +62,8 @@ class KerasBackend(Backend):
         # Variables with a gradient in the step that was traced last, and whether rows have one.
         self._is_connected: List[bool] = []
         self._has_row_gradients = False
+        # The type of the features that the model was applied to.
+        self._signature: Optional[List[Any]] = None
         self._gradients = tf.function(self._compute, reduce_retracing=True)
         self._outputs = tf.function(self._call, reduce_retracing=True)
 
@@ -137,7 +152,9 @@ class KerasBackend(Backend):
     # Steps.
 
     def _call(self, features: Any, training: bool) -> Any:
-        return self._model(self._of_inputs(features), training=training)
+        features = self._of_inputs(features)
+        self._signature = _signature(features)
+        return self._model(features, training=training)
 
     def _of_inputs(self, features: Any) -> Any:
         """Features as a functional model takes them: one of one input gets its tensor, whatever `feed`
@@ -240,14 +257,23 @@ class KerasBackend(Backend):
             lookup.freeze()
         try:
             export = getattr(self._model, "export", None)
-            if export and "verbose" in inspect.signature(export).parameters:
-                export(path, verbose=False)
+            takes = inspect.signature(export).parameters if export else ()
+            if export and "verbose" in takes:
+                export(path, verbose=False, **self._export_types(takes))
             else:
                 # Legacy Keras, whose export takes no model of several features by name.
                 self._model.save(path, save_format="tf")
         finally:
             for lookup in self._lookups():
                 lookup.frozen = None
+
+    def _export_types(self, takes: Any) -> Dict[str, Any]:
+        """The types of the inputs of a model that has none of its own, which Keras would export as
+        float32."""
+        has_own = getattr(self._model, "inputs", None) is not None
+        if has_own or self._signature is None or "input_signature" not in takes:
+            return {}
+        return {"input_signature": self._signature}
 
 
 def _optimizer(contract: Contract) -> Any:
