@@ -125,14 +125,14 @@ endif
 gpu-check: need ## Try the libraries of GPU fractions on the real GPU of this machine
 	@cargo bench --locked --quiet --package elastane-fraction-libs --bench gpu_check -- $(ARGS)
 
-soak: need ## Run 100,000 random histories, kill what runs at random, 200 times, and leave ports idle
+soak: need ## Run 100,000 random histories, 200 rounds of kills, jobs of all forms, and leave ports idle
 	ELASTANE_SEEDS=$(SOAK_SEEDS) \
 	  cargo test --release --locked --package elastane-sim --test it -- chaos --nocapture
 	PROPTEST_CASES=$(SOAK_HISTORIES) \
 	  cargo test --locked --package elastane-sched --features kai --test it -- histories properties oracle grow_back
 	ELASTANE_SEEDS=$(SOAK_SERVERS) cargo test --locked --package elastane-elastane advice
 	ELASTANE_SOAK_ROUNDS=$(SOAK_ROUNDS) ELASTANE_SOAK_IDLE_S=$(SOAK_IDLE_S) \
-	  cargo test --locked --package elastane-cli --test system -- crash counting idle --nocapture
+	  cargo test --locked --package elastane-cli --test system -- crash counting idle published_forms --nocapture
 
 install: build ## Put the binaries on the PATH
 	@install -d "$(PREFIX)/bin"

@@ -14,6 +14,7 @@ use std::process::Command;
 
 use fixture::STUCK_AFTER;
 
+use crate::crash::number_from;
 use crate::follow;
 use crate::sandbox::{self, Sandbox};
 
@@ -96,6 +97,7 @@ tests_with! { frameworks:
     sdk_runai = |bin: &Path| suite(bin, "runai");
     walkthrough_elastic_keras = elastic_keras;
     jobs_with_checkpoints_in_buckets = jobs_saved_in_buckets;
+    jobs_of_published_forms = |bin: &Path| published_forms(bin).map(|said| println!("{said}"));
 }
 
 tests_with! { provider_library:
@@ -270,4 +272,34 @@ fn elastic_keras(bin: &Path) -> Result<(), Failed> {
     passes(&sandbox, &format!("cp {SDK}/runai/examples/* . && chmod -R a+rX ."))?;
     let followed = follow::follow_on(sandbox, &follow::read("elastic-keras"), |_| STUCK_AFTER);
     followed.map_err(|what| Failed::from(format!("docs/walkthroughs/elastic-keras.md, {what}")))
+}
+
+/// Jobs of models and loops in each published form: some by default, all of them in a soak. Returns
+/// the tables.
+fn published_forms(bin: &Path) -> Result<String, Failed> {
+    if let Err(why) = sandbox::open_to_others(bin) {
+        skip::skipped(&why);
+        return Ok(String::new());
+    }
+    let mut sandbox = Sandbox::new().with_programs(bin);
+    sandbox.start_server("elastane up --nodes 1x0,cpu=64,memory=200GB");
+    passes(&sandbox, "elastane project create default && runai config project default")?;
+    let is_soak = number_from("ELASTANE_SOAK_ROUNDS", 0) > 0;
+    let runs: &[&str] = if is_soak {
+        &["--all --framework keras-3", "--all --framework keras-legacy", "--all --framework torch"]
+    } else {
+        &[""]
+    };
+    let mut said = String::new();
+    for flags in runs {
+        let line =
+            format!("mkdir run && cd run && python3 {SDK}/python/tests/form_jobs.py {flags}");
+        let output = sandbox.shell(&line);
+        if output.code != Some(0) {
+            return Err(Failed::from(output.text));
+        }
+        said.push_str(&output.text);
+        passes(&sandbox, "rm -r run")?;
+    }
+    Ok(said)
 }
