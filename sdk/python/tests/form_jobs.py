@@ -15,6 +15,7 @@ import argparse
 import concurrent.futures
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -231,8 +232,9 @@ def training(cell, folder):
             f"--codec_type={'bytes' if codec == 'bytes' else 'tf_example'}",
         ]
     if cell.form.kind == "loop":
-        script = f"{python} {os.path.abspath(f'zoo/{cell.form.file}.py')} {trained} {EPOCHS}"
-        return final(cell, "train", f"--job_command={script}", f"--checkpoint_dir={folder}")
+        script = os.path.abspath(f"zoo/{cell.form.file}.py")
+        command = shlex.join([python, script, trained, str(EPOCHS)])
+        return final(cell, "train", f"--job_command={command}", f"--checkpoint_dir={folder}")
     measured = [flag.format(measured=data(cell.form, "test")) for flag in cell.arrangement.flags]
     return final(
         cell,
