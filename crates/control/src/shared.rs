@@ -44,7 +44,7 @@ impl ControlState {
         now: Instant,
     ) -> Result<(), store::Error> {
         let written = self.metrics.apply(purpose, &self.store, changes).await;
-        self.database.written(&written, now);
+        self.database.written(purpose, &written, now);
         written
     }
 

@@ -70,6 +70,15 @@ impl Store {
         self.shared.back.place()
     }
 
+    /// Folder of the files of its database; `None` if a database server has them.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.shared.back {
+            Back::Sqlite(db) => db.folder(),
+            Back::Postgres(_) => None,
+        }
+    }
+
     /// Opens the state directory and its database for this process alone; what is missing is
     /// created.
     ///

@@ -10,9 +10,11 @@ mod used;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
-use engine::{Measured, Outage, RunKey};
+use engine::{DiskSpace, Measured, RunKey};
 use records::{Change, SampleRow};
 use tokio::sync::watch;
 use units::Instant;
@@ -161,7 +163,7 @@ impl Meter {
 
     async fn keep(&mut self, mut rows: Vec<Change>, now: Instant) -> Result<(), store::Error> {
         // The room that is left within the database is for stopping and deleting.
-        if let Some(Outage::DiskFull { .. }) = self.shared.engine.outage() {
+        if !has_room(self.shared.store.folder(), DiskSpace::of) {
             rows.retain(|row| !matches!(row, Change::Sample(_)));
         }
         for some in rows.chunks(WRITTEN_AT_ONCE) {
@@ -184,6 +186,12 @@ impl Meter {
         }
         self.tiers.roll_up(&self.shared.store, now, forgets).await
     }
+}
+
+/// True if the disk of the database has room beside what is kept for the server. A database server
+/// watches its own disk, and of a disk that cannot be looked at the next write shows the state.
+fn has_room(folder: Option<&Path>, space: impl Fn(&Path) -> io::Result<DiskSpace>) -> bool {
+    !folder.is_some_and(|folder| space(folder).is_ok_and(|space| space.is_below(4)))
 }
 
 /// Rates between two samples, from counters.
@@ -243,9 +251,25 @@ async fn write(store: &store::Store, changes: Vec<Change>) -> Result<(), store::
 
 #[cfg(test)]
 mod tests {
-    use engine::{GpuUse, RunUse};
+    use engine::{DiskRoom, GpuUse, RunUse};
 
     use super::*;
+
+    #[test]
+    fn samples_are_written_unless_the_disk_of_the_database_is_full() {
+        let room = |bytes| DiskRoom { bytes, files: bytes };
+        let of = |free: u64| {
+            move |folder: &Path| {
+                assert_eq!(folder, Path::new("/state"), "no other disk counts");
+                Ok(DiskSpace { free: room(free), kept: room(400) })
+            }
+        };
+        let state = Some(Path::new("/state"));
+        assert!(has_room(state, of(400)));
+        assert!(!has_room(state, of(399)));
+        assert!(has_room(None, of(0)), "a database server has its own");
+        assert!(has_room(state, |_| Err(io::ErrorKind::PermissionDenied.into())));
+    }
 
     #[test]
     fn counters_become_rates_and_a_counter_that_went_back_is_no_use() {

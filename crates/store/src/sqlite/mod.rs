@@ -48,6 +48,10 @@ impl Sqlite {
         self.path.display().to_string()
     }
 
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.path.parent()
+    }
+
     pub(crate) async fn apply(&self, changes: &[Change]) -> Result<(), Error> {
         self.with_writer(|writer| writer.transact(changes)).await
     }
