@@ -8,7 +8,6 @@ use std::sync::Arc;
 use engine::Engine;
 use orchestrator::{Error, deleted_views};
 use records::{Change, KeptDeletions, PastFilter};
-use spec::UserLimit;
 use store::Store;
 use units::Instant;
 use uuid::Uuid;
@@ -19,52 +18,39 @@ use crate::{Handle, stored};
 /// How long they are kept.
 const KEPT_MS: u64 = 30 * 86_400_000;
 
-/// Deleted workloads beyond their number after which those beyond go before the hour is over.
-const BEYOND_MAX: u64 = 1000;
+/// Deleted workloads that are forgotten in one transaction, so that decisions do not wait for long.
+const AT_ONCE: u32 = 500;
 
-/// The deleted workloads that are shown. Of more than `count_max` those of the projects with the
+/// Earliest time of deletion of those that are kept.
+const fn kept_since(now: Instant) -> Instant {
+    Instant(now.0.saturating_sub(KEPT_MS))
+}
+
+/// True if more are kept than the limit allows.
+pub(crate) async fn are_too_many(store: &Store, count_max: u64) -> Result<bool, store::Error> {
+    Ok(store.deleted_count().await? > count_max)
+}
+
+/// Deletes records beyond their retention. Of more than `count_max` those of the projects with the
 /// most go, the oldest first: no project takes the place of another one's.
-async fn kept(store: &Store, count_max: u64, now: Instant) -> Result<KeptDeletions, store::Error> {
-    let since = Instant(now.0.saturating_sub(KEPT_MS));
-    let counts = store.deleted_counts(since).await?;
-    Ok(KeptDeletions { since, of_project: share(counts, count_max) })
-}
-
-/// Largest number that each project may have so that all have no more than `count_max` together;
-/// [`u64::MAX`] if they have no more.
-fn share(mut counts: Vec<u64>, count_max: u64) -> u64 {
-    counts.sort_unstable();
-    let (mut left, mut projects) = (count_max, counts.len() as u64);
-    for count in counts {
-        let share = left / projects;
-        if count > share {
-            return share.max(1);
-        }
-        left -= count;
-        projects -= 1;
-    }
-    u64::MAX
-}
-
-/// True if so many are kept beyond the limit that they go now.
-pub(crate) async fn are_too_many(
-    store: &Store,
-    count_max: u64,
-    now: Instant,
-) -> Result<bool, store::Error> {
-    let since = Instant(now.0.saturating_sub(KEPT_MS));
-    let count: u64 = store.deleted_counts(since).await?.into_iter().sum();
-    Ok(count > count_max.saturating_add(BEYOND_MAX))
-}
-
-/// Deletes records beyond their retention.
 pub(crate) async fn forget(
     store: &Store,
     count_max: u64,
     now: Instant,
 ) -> Result<(), store::Error> {
-    let kept = kept(store, count_max, now).await?;
-    store.apply(&[Change::PodsGone(kept), Change::WorkloadsGone(kept)]).await
+    let kept = KeptDeletions { since: kept_since(now), count_max };
+    loop {
+        let gone = store.deleted_beyond(kept, AT_ONCE).await?;
+        let pods = gone.iter().copied().map(Change::PodsGone);
+        let workloads = gone.iter().copied().map(Change::WorkloadGone);
+        let changes = [Change::WorkloadSeqGiven].into_iter().chain(pods).chain(workloads);
+        if !gone.is_empty() {
+            store.apply(&changes.collect::<Vec<_>>()).await?;
+        }
+        if gone.len() < AT_ONCE as usize {
+            return Ok(());
+        }
+    }
 }
 
 /// Pods of deleted workloads with data at the engine: a crash interrupted their deletion. A pod
@@ -89,7 +75,8 @@ pub(crate) async fn left(engine: &dyn Engine, store: &Store) -> Result<Vec<Uuid>
 }
 
 impl Handle {
-    /// The workloads that were deleted and are kept: 30 days, and no more than the limit.
+    /// The workloads that were deleted and are kept: 30 days, and from the next sample on no more
+    /// than the limit.
     ///
     /// # Errors
     /// The state cannot be read.
@@ -115,25 +102,8 @@ impl Handle {
         now: Instant,
         id: Option<Uuid>,
     ) -> Result<SharedMap<Uuid, Arc<WorkloadView>>, Error> {
-        let (store, limits) = (&self.shared.store, &self.shared.user_limits);
-        let count_max = limits.get(UserLimit::DeletedWorkloads);
-        let kept = kept(store, count_max, now).await.map_err(stored)?;
-        let past = store.past(PastFilter { kept, id }).await.map_err(stored)?;
+        let filter = PastFilter { since: kept_since(now), id };
+        let past = self.shared.store.past(filter).await.map_err(stored)?;
         deleted_views(past, &self.view().nodes)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn projects_with_the_most_give_up_theirs_and_no_other_does() {
-        assert_eq!(share(vec![], 10), u64::MAX);
-        assert_eq!(share(vec![3, 7], 10), u64::MAX);
-        assert_eq!(share(vec![3, 8], 10), 7);
-        assert_eq!(share(vec![100_000, 3, 2], 10), 5);
-        assert_eq!(share(vec![9, 1, 9], 10), 4);
-        assert_eq!(share(vec![1; 20], 10), 1, "a project keeps its newest");
     }
 }

@@ -271,8 +271,9 @@ impl Secrets {
             | Change::WorkloadArchived(..)
             | Change::WorkloadRestored(_)
             | Change::Pod(_)
+            | Change::WorkloadSeqGiven
             | Change::PodsGone(_)
-            | Change::WorkloadsGone(_)
+            | Change::WorkloadGone(_)
             | Change::Event(_)
             | Change::LogKeptFrom(..)
             | Change::LogGone(_)

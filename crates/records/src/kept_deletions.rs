@@ -8,6 +8,6 @@ use units::Instant;
 pub struct KeptDeletions {
     /// Earliest time of deletion.
     pub since: Instant,
-    /// Number of the newest ones of each project; [`u64::MAX`] for all.
-    pub of_project: u64,
+    /// Number of them. Beyond it the oldest of the projects with the most are not kept.
+    pub count_max: u64,
 }

@@ -6,13 +6,13 @@ use spec::WorkloadKind;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::{DepartmentRow, KeptDeletions, PodRow, ProjectRow, WorkloadRow};
+use crate::{DepartmentRow, PodRow, ProjectRow, WorkloadRow};
 
 /// Filter of deleted workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PastFilter {
-    /// The deleted workloads among which it selects.
-    pub kept: KeptDeletions,
+    /// Earliest time of deletion.
+    pub since: Instant,
     /// Only the workload with this id; `None` selects all.
     pub id: Option<Uuid>,
 }

@@ -11,7 +11,7 @@ use spec::{NodeTypes, Rules, ShareChange, WorkloadKind, WorkloadPast, WorkloadSp
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::{KeptDeletions, ReasonBody};
+use crate::ReasonBody;
 
 use crate::ledger::{AllocationRow, GpuUseRow, LagRow};
 
@@ -527,11 +527,12 @@ pub enum Change {
     WorkloadRestored(Uuid),
     /// A pod is new or has another state.
     Pod(PodRow),
-    /// Pods of all deleted workloads but these are no longer kept.
-    PodsGone(KeptDeletions),
-    /// All deleted workloads but these are no longer kept, except for the one with the highest
-    /// `seq`: it holds the highest `seq` given out. Their pods are deleted first.
-    WorkloadsGone(KeptDeletions),
+    /// The highest `seq` of a workload is stored apart from the workload, which may go.
+    WorkloadSeqGiven,
+    /// Pods of this deleted workload are no longer kept.
+    PodsGone(Uuid),
+    /// A deleted workload without pods is no longer kept.
+    WorkloadGone(Uuid),
     /// An event happened.
     Event(EventRow),
     /// A request was audited.

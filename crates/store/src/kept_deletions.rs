@@ -1,17 +1,32 @@
-//! Deleted workloads that are kept, as a condition of statements. Does not know about: how many and
-//! for how long.
+//! Deleted workloads beyond their retention. Does not know about: how many are kept, and for how
+//! long.
 
 use records::KeptDeletions;
+use uuid::Uuid;
 
-/// Condition that a workload is kept, where `$1` is the earliest time of deletion.
-pub(crate) fn is_kept(kept: KeptDeletions) -> String {
-    let since = "workloads.deleted_at >= $1";
-    match kept.of_project {
-        u64::MAX => since.to_owned(),
-        most => format!(
-            "{since} AND workloads.id IN (SELECT id FROM (SELECT id, ROW_NUMBER() OVER
-             (PARTITION BY project_id ORDER BY deleted_at DESC, seq DESC) AS place
-             FROM workloads WHERE deleted_at IS NOT NULL) AS ranked WHERE place <= {most})"
-        ),
-    }
+use crate::connection::Connection;
+use crate::fault::Result;
+use crate::reading::read_with;
+use crate::statement::Statement;
+
+/// Of each project the newest is kept, then the second of each, and so on.
+const BEYOND: &str = "SELECT id FROM workloads WHERE deleted_at IS NOT NULL AND seq NOT IN (
+    SELECT seq FROM (
+        SELECT seq, deleted_at, ROW_NUMBER()
+            OVER (PARTITION BY project_id ORDER BY deleted_at DESC, seq DESC) AS place
+        FROM workloads WHERE deleted_at >= $1
+    ) AS ranked ORDER BY place, deleted_at DESC, seq DESC LIMIT $2
+) LIMIT $3";
+
+/// Some deleted workloads that are not kept.
+pub(crate) async fn beyond(
+    db: &mut Connection<'_>,
+    kept: KeptDeletions,
+    limit: u32,
+) -> Result<Vec<Uuid>> {
+    let statement = Statement::new("find deleted workloads that are not kept", BEYOND)
+        .at(kept.since)
+        .int(kept.count_max)
+        .int(limit.into());
+    read_with(db, "workloads", statement, |r| r.uuid("id")).await
 }

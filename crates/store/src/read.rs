@@ -10,10 +10,9 @@ use units::Instant;
 
 use crate::connection::Connection;
 use crate::fault::{Fault, Result};
-use crate::kept_deletions::is_kept;
 use crate::reading::{Reading, read, read_with};
 use crate::statement::Statement;
-use crate::write::CLOCK;
+use crate::write::{CLOCK, WORKLOAD_SEQ};
 use crate::{ledger, pasts, release};
 use records::{
     ArchivedKey, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow, DepartmentRow,
@@ -84,7 +83,7 @@ async fn living(db: &mut Connection<'_>) -> Result<Snapshot> {
         allocations: ledger::open_allocations(db).await?,
         last_department_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM departments").await?,
         last_project_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM projects").await?,
-        last_workload_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM workloads").await?,
+        last_workload_seq: last_workload_seq(db).await?,
         last_object_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM objects").await?,
         last_event_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM events").await?,
     })
@@ -92,13 +91,12 @@ async fn living(db: &mut Connection<'_>) -> Result<Snapshot> {
 
 /// Reads what was deleted.
 pub(crate) async fn past(db: &mut Connection<'_>, filter: PastFilter) -> Result<Past> {
-    let kept = is_kept(filter.kept);
     let those = match filter.id {
-        None => kept,
-        Some(_) => format!("{kept} AND workloads.id = $2"),
+        None => "workloads.deleted_at >= $1",
+        Some(_) => "workloads.deleted_at >= $1 AND workloads.id = $2",
     };
     let statement = |sql: String| {
-        let statement = Statement::new("read what was deleted", sql).at(filter.kept.since);
+        let statement = Statement::new("read what was deleted", sql).at(filter.since);
         filter.id.into_iter().fold(statement, |statement, id| statement.text(id.to_string()))
     };
     // Ordered by an expression: for the column SQLite would read all workloads in its order.
@@ -120,11 +118,9 @@ pub(crate) async fn past(db: &mut Connection<'_>, filter: PastFilter) -> Result<
     })
 }
 
-/// Number of workloads of each project that were deleted since then.
-pub(crate) async fn deleted_counts(db: &mut Connection<'_>, since: Instant) -> Result<Vec<u64>> {
-    let sql = "SELECT COUNT(*) AS n FROM workloads WHERE deleted_at >= $1 GROUP BY project_id";
-    let statement = Statement::new("count what was deleted", sql).at(since);
-    read_with(db, "workloads", statement, |r| r.number("n")).await
+/// Number of deleted workloads.
+pub(crate) async fn deleted_count(db: &mut Connection<'_>) -> Result<u64> {
+    last(db, "SELECT COUNT(*) AS n FROM workloads WHERE deleted_at IS NOT NULL").await
 }
 
 fn read_department(r: &Reading<'_>) -> Result<DepartmentRow> {
@@ -172,6 +168,15 @@ pub(crate) fn read_pod(r: &Reading<'_>) -> Result<PodRow> {
 async fn last(db: &mut Connection<'_>, sql: &'static str) -> Result<u64> {
     let highest = read(db, "counters", sql, |r| r.number("n")).await?;
     Ok(highest.first().copied().unwrap_or(0))
+}
+
+/// The highest `seq` of a workload, also of one that is no longer kept.
+async fn last_workload_seq(db: &mut Connection<'_>) -> Result<u64> {
+    let stored =
+        Statement::new("read", "SELECT CAST(value AS BIGINT) AS n FROM meta WHERE key = $1");
+    let stored = read_with(db, "meta", stored.text(WORKLOAD_SEQ), |r| r.number("n")).await?;
+    let kept = last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM workloads").await?;
+    Ok(stored.into_iter().fold(kept, u64::max))
 }
 
 async fn cluster(db: &mut Connection<'_>) -> Result<(ClusterRow, Option<ClockRow>)> {

@@ -26,7 +26,7 @@ macro_rules! step {
     };
 }
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     step!(1, "first", "0001_first.sql"),
     step!(2, "usage", "0002_usage.sql"),
     step!(3, "objects", "0003_objects.sql"),
@@ -40,6 +40,7 @@ const STEPS: [Step; 13] = [
     step!(11, "pasts", "0011_pasts.sql"),
     step!(12, "gpu_memory_use", "0012_gpu_memory_use.sql"),
     step!(13, "lags", "0013_lags.sql"),
+    step!(14, "deleted_by_project", "0014_deleted_by_project.sql"),
 ];
 
 /// A table, to read all of its rows.

@@ -12,11 +12,11 @@ use crate::fault::Fault;
 use crate::lock::Lock;
 use crate::postgres::{BadUrl, Postgres, PostgresUrl};
 use crate::sqlite::Sqlite;
-use crate::{Error, archived, read};
+use crate::{Error, archived, kept_deletions, read};
 use records::{
     Archived, ArchivedFilter, ArchivedLookup, ArchivedPlace, AuditFilter, AuditRow, Change,
-    CredentialRow, EventFilter, EventRow, LedgerRow, Log, Past, PastFilter, SampleFilter,
-    SampleRow, Snapshot,
+    CredentialRow, EventFilter, EventRow, KeptDeletions, LedgerRow, Log, Past, PastFilter,
+    SampleFilter, SampleRow, Snapshot,
 };
 
 /// The state directory and the database in it. Clones share it; it is released with the last.
@@ -154,13 +154,26 @@ impl Store {
         read::past(&mut reader.connection(), filter).await.map_err(|fault| self.named(fault))
     }
 
-    /// Number of workloads that were deleted since then, of each project that has any.
+    /// Number of deleted workloads that are kept.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub async fn deleted_counts(&self, since: Instant) -> Result<Vec<u64>, Error> {
+    pub async fn deleted_count(&self) -> Result<u64, Error> {
         let mut reader = self.reader().await?;
-        let found = read::deleted_counts(&mut reader.connection(), since).await;
+        read::deleted_count(&mut reader.connection()).await.map_err(|fault| self.named(fault))
+    }
+
+    /// Some deleted workloads that are not kept; fewer than `limit` are all of them.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn deleted_beyond(
+        &self,
+        kept: KeptDeletions,
+        limit: u32,
+    ) -> Result<Vec<Uuid>, Error> {
+        let mut reader = self.reader().await?;
+        let found = kept_deletions::beyond(&mut reader.connection(), kept, limit).await;
         found.map_err(|fault| self.named(fault))
     }
 

@@ -6,12 +6,11 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::fault::Result;
-use crate::kept_deletions::is_kept;
 use crate::statement::Statement;
 use records::{
     AllocationRow, AuditRow, Change, ClockRow, CredentialRow, DepartmentRow, Desired, EventRow,
-    GpuUseRow, KeptDeletions, LagRow, LagUnit, Log, ObjectRow, PodRow, ProjectRow, SampleRow,
-    UsageRow, WorkloadRow, WorkloadState,
+    GpuUseRow, LagRow, LagUnit, Log, ObjectRow, PodRow, ProjectRow, SampleRow, UsageRow,
+    WorkloadRow, WorkloadState,
 };
 
 /// Key of the row of `meta` with the offset of the wall clock.
@@ -74,8 +73,9 @@ fn statement(change: &Change) -> Result<Statement<'_>> {
         Change::WorkloadArchived(id, kind, user) => Ok(archived(*id, Some((*kind, user)))),
         Change::WorkloadRestored(id) => Ok(archived(*id, None)),
         Change::Pod(row) => pod(row),
-        Change::PodsGone(kept) => Ok(pods_gone(*kept)),
-        Change::WorkloadsGone(kept) => Ok(workloads_gone(*kept)),
+        Change::WorkloadSeqGiven => Ok(workload_seq_given()),
+        Change::PodsGone(workload) => Ok(pods_gone(*workload)),
+        Change::WorkloadGone(workload) => Ok(workload_gone(*workload)),
         Change::Event(row) => Ok(event(row)),
         Change::Audit(row) => audit_row(row),
         Change::LogKeptFrom(log, seq) => Ok(log_kept_from(*log, *seq)),
@@ -433,20 +433,24 @@ fn desired_text(desired: Desired) -> &'static str {
     }
 }
 
-fn pods_gone(kept: KeptDeletions) -> Statement<'static> {
-    let sql = format!(
-        "DELETE FROM pods WHERE workload_id IN
-         (SELECT id FROM workloads WHERE deleted_at IS NOT NULL AND NOT ({}))",
-        is_kept(kept)
-    );
-    Statement::new("delete pods", sql).at(kept.since)
+fn pods_gone(workload: Uuid) -> Statement<'static> {
+    let delete = "DELETE FROM pods WHERE workload_id IN (SELECT column1 FROM (VALUES ";
+    Statement::rows("delete pods", delete, ") AS gone)", 1).text(workload.to_string())
 }
 
-fn workloads_gone(kept: KeptDeletions) -> Statement<'static> {
-    let sql = format!(
-        "DELETE FROM workloads WHERE deleted_at IS NOT NULL AND NOT ({})
-         AND seq < (SELECT MAX(seq) FROM workloads)",
-        is_kept(kept)
-    );
-    Statement::new("delete workloads", sql).at(kept.since)
+fn workload_gone(workload: Uuid) -> Statement<'static> {
+    let delete = "DELETE FROM workloads WHERE deleted_at IS NOT NULL AND id IN
+        (SELECT column1 FROM (VALUES ";
+    Statement::rows("delete workloads", delete, ") AS gone)", 1).text(workload.to_string())
+}
+
+/// Key of the row of `meta` with the highest `seq` of a workload that may have gone.
+pub(crate) const WORKLOAD_SEQ: &str = "workload_seq";
+
+fn workload_seq_given() -> Statement<'static> {
+    let sql = "INSERT INTO meta (key, value)
+        SELECT $1, CAST(MAX(seq) AS TEXT) FROM workloads HAVING MAX(seq) IS NOT NULL
+        ON CONFLICT (key) DO UPDATE SET value = excluded.value
+        WHERE CAST(excluded.value AS BIGINT) > CAST(meta.value AS BIGINT)";
+    Statement::new("write the highest number of a workload", sql).text(WORKLOAD_SEQ)
 }

@@ -171,7 +171,7 @@ impl Meter {
         }
         let forgets = now >= self.forgets_from;
         let deleted_max = self.shared.user_limits.get(UserLimit::DeletedWorkloads);
-        if forgets && deleted::are_too_many(&self.shared.store, deleted_max, now).await? {
+        if forgets && deleted::are_too_many(&self.shared.store, deleted_max).await? {
             deleted::forget(&self.shared.store, deleted_max, now).await?;
         }
         if forgets && used::hour(now) != self.forgot_at {

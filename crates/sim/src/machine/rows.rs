@@ -146,8 +146,9 @@ impl Rows {
                     row.ended_at.is_none(),
                 );
             }
-            Change::PodsGone(_)
-            | Change::WorkloadsGone(_)
+            Change::WorkloadSeqGiven
+            | Change::PodsGone(_)
+            | Change::WorkloadGone(_)
             | Change::Audit(_)
             | Change::LogKeptFrom(..)
             | Change::LogGone(_)

@@ -65,7 +65,7 @@ pub(super) async fn deleted_things_are_history_and_their_numbers_stay_used(lab: 
     assert_eq!((snapshot.last_project_id, snapshot.last_workload_seq), (2, 2));
 }
 
-pub(super) async fn what_was_deleted_is_read_and_forgotten_but_for_the_highest_number(lab: &Lab) {
+pub(super) async fn what_was_deleted_is_read_and_forgotten_and_its_number_is_not(lab: &Lab) {
     let (store, workloads) = lab.filled().await;
     let gone = |at: u64, w: &WorkloadRow| {
         let state = WorkloadState { deleted_at: Some(Instant(at)), ..w.state.clone() };
@@ -76,10 +76,8 @@ pub(super) async fn what_was_deleted_is_read_and_forgotten_but_for_the_highest_n
     let deleted = store.deleted_pods(&pods).await.unwrap();
     assert_eq!(deleted, [(pods[0], true), (pods[1], false)].into(), "nothing of what is unknown");
     store.apply(&[gone(30, &workloads[1])]).await.unwrap();
-    let read = async |since, id| {
-        let kept = KeptDeletions { since: Instant(since), of_project: u64::MAX };
-        store.past(PastFilter { kept, id }).await.unwrap()
-    };
+    let read =
+        async |since, id| store.past(PastFilter { since: Instant(since), id }).await.unwrap();
     let all = read(20, None).await;
     assert_eq!((all.workloads.len(), all.pods.len()), (2, 2));
     assert_eq!(all.projects, [project(1, "team-a")]);
@@ -89,24 +87,62 @@ pub(super) async fn what_was_deleted_is_read_and_forgotten_but_for_the_highest_n
         read(21, Some(workloads[0].id)).await,
         Past { departments: one.departments, ..Past::default() }
     );
-    let deleted_counts = async |since| store.deleted_counts(Instant(since)).await.unwrap();
-    assert_eq!(deleted_counts(20).await, [2]);
-    assert_eq!(deleted_counts(21).await, [1]);
-    assert_eq!(deleted_counts(31).await, [0; 0]);
+    assert_eq!(store.deleted_count().await.unwrap(), 2);
+    let forget = async |since, count_max| {
+        forget_beyond(&store, since, count_max).await;
+        assert_eq!(store.load().await.unwrap().last_workload_seq, 2, "never given again");
+        store.deleted_count().await.unwrap()
+    };
+    assert_eq!(forget(0, u64::MAX).await, 2);
+    assert_eq!(forget(20, 1).await, 1);
+    let newest = read(0, None).await;
+    assert_eq!((newest.workloads[0].id, newest.pods.len()), (workloads[1].id, 1));
+    assert_eq!(forget(31, 1).await, 0);
+    assert!(read(0, None).await.pods.is_empty());
+    assert_eq!(forget(0, 0).await, 0);
+}
 
-    // Of a project that has too many the newest is kept.
-    let newest = KeptDeletions { since: Instant(0), of_project: 1 };
-    let shown = store.past(PastFilter { kept: newest, id: None }).await.unwrap();
-    assert_eq!((shown.workloads.len(), shown.pods.len()), (1, 1));
-    assert_eq!(shown.workloads[0].id, workloads[1].id);
-    store.apply(&[Change::PodsGone(newest), Change::WorkloadsGone(newest)]).await.unwrap();
-    assert_eq!(read(0, None).await, shown);
+async fn forget_beyond(store: &Store, since: u64, count_max: u64) {
+    let kept = KeptDeletions { since: Instant(since), count_max };
+    let gone = store.deleted_beyond(kept, 9).await.unwrap();
+    let pods = gone.iter().copied().map(Change::PodsGone);
+    let workloads = gone.iter().copied().map(Change::WorkloadGone);
+    let changes = [Change::WorkloadSeqGiven].into_iter().chain(pods).chain(workloads);
+    store.apply(&changes.collect::<Vec<_>>()).await.unwrap();
+}
 
-    let all = KeptDeletions { since: Instant(u64::MAX), of_project: u64::MAX };
-    store.apply(&[Change::PodsGone(all), Change::WorkloadsGone(all)]).await.unwrap();
-    let left = read(0, None).await;
-    assert_eq!((left.workloads.len(), left.workloads[0].seq, left.pods.len()), (1, 2, 0));
-    assert_eq!(store.load().await.unwrap().last_workload_seq, 2);
+pub(super) async fn of_deleted_workloads_those_of_the_projects_with_the_most_go(lab: &Lab) {
+    let (store, workloads) = lab.filled().await;
+    let all = workloads.iter().map(|row| row.id).collect::<Vec<_>>();
+    // Three projects with 4, 2 and 1, deleted one second after the other.
+    let of = [1, 1, 2, 1, 3, 2, 1];
+    let projects = [2, 3].map(|id| Change::Project(project(id, &format!("team-{id}"))));
+    store.apply(&projects).await.unwrap();
+    let row = |(at, project_id): (u64, u64)| {
+        let state = WorkloadState { deleted_at: Some(Instant(at)), ..workloads[0].state.clone() };
+        let seq = 100 + at;
+        let id = Uuid::from_u128(seq.into());
+        let row = WorkloadRow { id, seq, project_id, state, ..workloads[0].clone() };
+        Change::Workload(Box::new(row))
+    };
+    store.apply(&(1..).zip(of).map(row).collect::<Vec<_>>()).await.unwrap();
+    for (count_max, left) in [
+        (7, vec![1, 2, 3, 4, 5, 6, 7]),
+        (6, vec![2, 3, 4, 5, 6, 7]),
+        (5, vec![3, 4, 5, 6, 7]),
+        (4, vec![4, 5, 6, 7]),
+        (3, vec![5, 6, 7]),
+        (2, vec![6, 7]),
+        (1, vec![7]),
+        (0, vec![]),
+    ] {
+        forget_beyond(&store, 0, count_max).await;
+        let found = store.past(PastFilter { since: Instant(0), id: None }).await.unwrap();
+        let found: Vec<_> = found.workloads.iter().map(|row| row.seq - 100).collect();
+        assert_eq!(found, left, "{count_max}");
+    }
+    let living = store.load().await.unwrap().workloads;
+    assert_eq!(living.iter().map(|row| row.id).collect::<Vec<_>>(), all);
 }
 
 pub(super) async fn archived_workloads_are_no_part_of_a_start_and_are_found_by_what_is_asked(
