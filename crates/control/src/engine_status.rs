@@ -1,9 +1,7 @@
 //! Status of the engine and of the disks, for readers. Owns: which outage is shown. Does not know
 //! about: its words.
 
-use std::path::PathBuf;
-
-use engine::{Capabilities, Leftover, Outage};
+use engine::{Capabilities, Leftover, Outage, SharedDisk};
 
 use crate::Handle;
 
@@ -14,9 +12,9 @@ impl Handle {
         self.shared.engine.capabilities()
     }
 
-    /// Folder of the state whose file system runs fill as well; `None` if they have another.
+    /// The disk of the state, if runs fill it as well; `None` if they have another.
     #[must_use]
-    pub fn shared_disk(&self) -> Option<PathBuf> {
+    pub fn shared_disk(&self) -> Option<SharedDisk> {
         self.shared.engine.shared_disk()
     }
 

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use bollard::query_parameters::{
 use engine::{
     Capabilities, Duplex, Engine, Error, ExecSpec, Exit, Fractions, GpuHealth, Isolation,
     IsolationKind, Leftover, LimitsKept, ListedRun, LogRange, Measured, Observation, Outage,
-    RunKey, RunSpec, RunState, Session, TerminalSize,
+    RunKey, RunSpec, RunState, Session, SharedDisk, TerminalSize,
 };
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -53,9 +52,10 @@ impl Engine for DockerEngine {
         silent.or_else(|| disk::full(&self.shared))
     }
 
-    fn shared_disk(&self) -> Option<PathBuf> {
+    fn shared_disk(&self) -> Option<SharedDisk> {
         let (state, data) = (&self.shared.state, self.shared.facts().data_folder?);
-        disk::is_shared(state, &data).then(|| state.clone())
+        let is_shared = disk::is_shared(state, &data);
+        is_shared.then(|| SharedDisk { folder: state.clone(), stops_runs: false })
     }
 
     fn leftovers(&self) -> Vec<Leftover> {

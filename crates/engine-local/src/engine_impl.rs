@@ -2,7 +2,6 @@
 //! after a crash between any two.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
@@ -10,7 +9,7 @@ use std::{fs, io};
 use async_trait::async_trait;
 use engine::{
     Capabilities, Duplex, Engine, Error, ExecSpec, Fractions, GpuHealth, Leftover, ListedRun,
-    LogRange, Measured, Observation, Outage, RunKey, RunSpec, Session, TerminalSize,
+    LogRange, Measured, Observation, Outage, RunKey, RunSpec, Session, SharedDisk, TerminalSize,
 };
 use engine_fractions::Added;
 use tokio::sync::mpsc;
@@ -34,8 +33,8 @@ use crate::stop::stop;
 
 #[async_trait]
 impl Engine for LocalEngine {
-    fn shared_disk(&self) -> Option<PathBuf> {
-        Some(self.shared.paths.root.clone())
+    fn shared_disk(&self) -> Option<SharedDisk> {
+        Some(SharedDisk { folder: self.shared.paths.root.clone(), stops_runs: true })
     }
 
     fn outage(&self) -> Option<Outage> {

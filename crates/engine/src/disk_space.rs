@@ -2,7 +2,7 @@
 //! is kept for the server. Does not know about: what is done when less is free.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::statvfs;
 use spec::DiskRoom;
@@ -14,6 +14,15 @@ use crate::capabilities::Outage;
 const KEPT_PART: u64 = 50;
 const KEPT_BYTES: (u64, u64) = (16 << 20, 512 << 20);
 const KEPT_FILES: (u64, u64) = (500, 10_000);
+
+/// A folder of the state whose file system runs fill as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedDisk {
+    /// The folder.
+    pub folder: PathBuf,
+    /// `true` if the run that grows most is stopped before the part for the server is used.
+    pub stops_runs: bool,
+}
 
 /// Space on a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub use capabilities::{
     Capabilities, Enforcement, FractionLimit, Fractions, Isolation, IsolationKind, Mechanism,
     Outage,
 };
-pub use disk_space::DiskSpace;
+pub use disk_space::{DiskSpace, SharedDisk};
 pub use feed::{FEED_CHANGES_MAX, PodFeed};
 pub use installation::Installation;
 pub use keyed_lock::KeyedLock;
@@ -47,8 +47,6 @@ pub use spec::{
 pub use timestamps::Timestamps;
 
 pub use trees::Leftover;
-
-use std::path::PathBuf;
 
 use async_trait::async_trait;
 use thiserror::Error;
@@ -166,8 +164,8 @@ pub trait Engine: Send + Sync + 'static {
         None
     }
 
-    /// Folder of the state whose file system runs fill as well; `None` if they have another.
-    fn shared_disk(&self) -> Option<PathBuf> {
+    /// The disk of the state, if runs fill it as well; `None` if they have another.
+    fn shared_disk(&self) -> Option<SharedDisk> {
         None
     }
 
