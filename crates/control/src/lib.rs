@@ -19,6 +19,7 @@ mod decider;
 mod deleted;
 mod dispatcher;
 mod engine_status;
+mod event_shares;
 mod executor;
 mod faults;
 pub mod feed;

@@ -5,6 +5,7 @@ use records::{AuditDetail, AuditRow, Change, Log};
 use store::Store;
 use units::Instant;
 
+use crate::event_shares::{EventShares, Excess};
 use orchestrator::SYSTEM;
 use spec::{UserLimit, UserLimits};
 
@@ -38,11 +39,13 @@ pub(crate) struct Retention {
     /// The day in which it was last begun, and the logs that are not done yet.
     day: u64,
     due: Vec<Log>,
+    /// Counted once there may be too many events.
+    shares: Option<EventShares>,
 }
 
 impl Retention {
     pub(crate) const fn new(kept: RetentionPolicy, limits: UserLimits) -> Self {
-        Self { kept, limits, day: 0, due: Vec::new() }
+        Self { kept, limits, day: 0, due: Vec::new(), shares: None }
     }
 
     /// Forgets some rows, if there are any to forget.
@@ -55,10 +58,8 @@ impl Retention {
             self.day = now.0 / DAY_MS;
             self.due = vec![Log::Events, Log::Audit];
         }
-        for log in [Log::Events, Log::Audit] {
-            if !self.due.contains(&log) && self.has_too_many(store, log).await? {
-                self.due.push(log);
-            }
+        if !self.due.contains(&Log::Audit) && self.has_too_many(store, Log::Audit).await? {
+            self.due.push(Log::Audit);
         }
         for log in self.due.clone() {
             for _ in 0..TRANSACTIONS_MAX {
@@ -67,6 +68,41 @@ impl Retention {
                     break;
                 }
             }
+        }
+        self.forget_beyond_shares(store, now).await
+    }
+
+    /// Forgets events beyond the maximum number: those of the projects with the most, and within a
+    /// project those of the submitters with the most.
+    async fn forget_beyond_shares(
+        &mut self,
+        store: &Store,
+        now: Instant,
+    ) -> Result<(), store::Error> {
+        if !self.has_too_many(store, Log::Events).await? {
+            return Ok(());
+        }
+        // Events that went from between others make the positions an upper bound of their number.
+        let (rows_max, newest) = (self.rows_max(Log::Events), store.newest(Log::Events).await?);
+        let shares = self.shares.get_or_insert_default();
+        shares.count(store, newest).await?;
+        if shares.total() < rows_max.saturating_add(u64::from(AT_ONCE)) {
+            return Ok(());
+        }
+        for _ in 0..TRANSACTIONS_MAX {
+            let Some(gone) = shares.excess(store, rows_max, u64::from(AT_ONCE)).await? else {
+                break;
+            };
+            let Excess { group, from, until, count } = &gone;
+            let of = format!("{count} of project {} and `{}`", group.project_id, group.owner);
+            let target = format!("{from} to {}, {of}, beyond the newest {rows_max}", until - 1);
+            let changes = [
+                Change::EventsKeptFrom(group.clone(), *until),
+                Change::EventsGone(group.clone(), *from, *until),
+                deletion(now, "events", target),
+            ];
+            store.apply(&changes).await?;
+            shares.deleted(&gone);
         }
         Ok(())
     }
@@ -87,9 +123,9 @@ impl Retention {
         })
     }
 
-    /// Forgets some rows of a log; how many.
+    /// Forgets some rows of a log that are too old or, of the audit log, too many; how many.
     async fn forget_of(
-        &self,
+        &mut self,
         store: &Store,
         log: Log,
         now: Instant,
@@ -98,7 +134,10 @@ impl Retention {
             Log::Events => ("events", self.kept.events_ms),
             Log::Audit => ("audit", self.kept.audit_ms),
         };
-        let rows_max = self.rows_max(log);
+        let rows_max = match log {
+            Log::Events => u64::MAX,
+            Log::Audit => self.rows_max(log),
+        };
         let old = Instant(now.0.saturating_sub(kept_ms));
         // One more than go, which stays: it may be the newest.
         let rows = store.oldest(log, AT_ONCE + 1).await?;
@@ -116,24 +155,96 @@ impl Retention {
             Some((_, at)) if *at < old => format!("after {} days", kept_ms / DAY_MS),
             _ => format!("beyond the newest {rows_max}"),
         };
-        let row = AuditRow {
-            at: now,
-            who: SYSTEM.to_owned(),
-            what: format!("{name}.delete"),
-            target: format!("{first} to {}, {why}", from - 1),
-            result: "ok".to_owned(),
-            detail: AuditDetail::default(),
-        };
-        store
-            .apply(&[Change::LogKeptFrom(log, *from), Change::LogGone(log), Change::Audit(row)])
-            .await?;
+        let row = deletion(now, name, format!("{first} to {}, {why}", from - 1));
+        store.apply(&[Change::LogKeptFrom(log, *from), Change::LogGone(log), row]).await?;
+        if log == Log::Events {
+            self.shares = None;
+        }
         Ok(count)
     }
 }
 
+/// Audit row of the deletion of rows of a log.
+fn deletion(now: Instant, log: &str, target: String) -> Change {
+    Change::Audit(AuditRow {
+        at: now,
+        who: SYSTEM.to_owned(),
+        what: format!("{log}.delete"),
+        target,
+        result: "ok".to_owned(),
+        detail: AuditDetail::default(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use records::{EventFilter, EventRow};
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_flood_of_events_of_one_user_takes_the_place_of_no_others() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path()).await.expect("a new database");
+        let mut seq = 0;
+        let mut happen = |project_id, owner: &str, count| {
+            let event = |seq| EventRow {
+                seq,
+                at: Instant(DAY_MS),
+                kind: "Submitted".to_owned(),
+                warning: false,
+                project_id,
+                project_name: String::new(),
+                workload_id: None,
+                workload_name: String::new(),
+                pod_name: None,
+                code: None,
+                message: String::new(),
+                owner: owner.to_owned(),
+            };
+            seq += count;
+            (seq - count + 1..=seq).map(|seq| Change::Event(event(seq))).collect::<Vec<_>>()
+        };
+        let left = async || {
+            let mut counts: BTreeMap<_, u64> = BTreeMap::new();
+            for row in store.events(&EventFilter::default()).await.expect("readable") {
+                *counts.entry((row.project_id, row.owner)).or_default() += 1;
+            }
+            counts.into_iter().map(|((project, owner), n)| (project, owner, n)).collect::<Vec<_>>()
+        };
+        let mut limits = UserLimits::default();
+        limits.set(UserLimit::Events, 3000);
+        let mut retention = Retention::new(RetentionPolicy::default(), limits);
+        let of = |project, owner: &str, n| (project, owner.to_owned(), n);
+        let others = [(None, "", 10), (Some(1), "bob", 500), (Some(2), "ann", 900)];
+        for (project, owner, count) in others {
+            store.apply(&happen(project, owner, count)).await.expect("written");
+        }
+        // The user floods the log, and reads of others' events return what they did.
+        for flood in [2500, 1500, 9000] {
+            store.apply(&happen(Some(1), "ann", flood)).await.expect("written");
+            retention.forget_some(&store, Instant(DAY_MS)).await.expect("readable");
+            let want = [
+                of(None, "", 10),
+                of(Some(1), "ann", 1590),
+                of(Some(1), "bob", 500),
+                of(Some(2), "ann", 900),
+            ];
+            if flood == 2500 {
+                assert_eq!(left().await[1], of(Some(1), "ann", 2500), "not yet");
+            } else {
+                assert_eq!(left().await, want);
+            }
+        }
+        // A restart counts again, and the newest stays whatever the limit.
+        let mut limits = UserLimits::default();
+        limits.set(UserLimit::Events, 0);
+        let mut retention = Retention::new(RetentionPolicy::default(), limits);
+        retention.forget_some(&store, Instant(DAY_MS)).await.expect("readable");
+        assert_eq!(left().await, [of(Some(1), "ann", 1)]);
+    }
 
     #[tokio::test]
     async fn of_a_log_with_too_many_rows_the_newest_are_kept_however_young() {

@@ -67,7 +67,7 @@ impl State {
         };
         let gone = deleted.map(last_view).chain(touched.archived).collect();
         changes.extend(self.changed_rows(&touched.workloads));
-        let rows = events.iter().map(|(event, project)| event.row(*project));
+        let rows = events.iter().map(|(event, owner)| event.row(owner.clone()));
         changes.extend(rows.map(Change::Event));
         let actions = self.with_verbs(actions, events.iter().map(|(event, _)| &**event));
         changes.retain(|change| !self.adopted.is_row_of_one(change));

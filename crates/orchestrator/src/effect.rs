@@ -112,8 +112,8 @@ pub(crate) struct Touched {
 pub(crate) struct Sent {
     /// Changes whose order matters: they are written first, in this order.
     pub(crate) changes: Vec<Change>,
-    /// Events with the id of their project.
-    pub(crate) events: Vec<(Arc<Event>, Option<u64>)>,
+    /// Events with the submitter of their workload.
+    pub(crate) events: Vec<(Arc<Event>, String)>,
     /// Requests to the engine, in order.
     pub(crate) actions: Vec<Action>,
     /// Metrics of workloads.
@@ -160,9 +160,9 @@ impl Outbox {
         self.sent.actions.retain(is_other);
     }
 
-    /// Publishes an event of a project, or of none.
-    pub(crate) fn tell(&mut self, event: Event, project_id: Option<u64>) {
-        self.sent.events.push((Arc::new(event), project_id));
+    /// Publishes an event, with the submitter of the workload.
+    pub(crate) fn tell(&mut self, event: Event, owner: String) {
+        self.sent.events.push((Arc::new(event), owner));
     }
 
     /// Writes to the log of the server.

@@ -62,9 +62,10 @@ impl State {
         let project_id = workload.project_id;
         let pod = event.pod.and_then(|index| workload.pods.get(index));
         let pod_name = pod.map(|pod| pod_name(&workload.spec, pod));
+        let owner = workload.spec.submitted_by.clone();
         let workload = (self.workloads.head_of(id), workload.spec.name.clone());
         let project = Some((project_id, self.org.project_name(project_id)));
-        self.record(project, Some(workload), pod_name, event);
+        self.record(project, Some(workload), pod_name, (event, owner));
     }
 
     /// Records an event about a project.
@@ -79,7 +80,7 @@ impl State {
 
     /// Records an event about a project, which may be deleted, or about none.
     pub(crate) fn emit_apart(&mut self, project: Option<(u64, String)>, event: EventBuilder) {
-        self.record(project, None, None, event);
+        self.record(project, None, None, (event, String::new()));
     }
 
     /// Records an event with the present names.
@@ -88,7 +89,7 @@ impl State {
         project: Option<(u64, String)>,
         workload: Option<(Uuid, String)>,
         pod_name: Option<String>,
-        event: EventBuilder,
+        (event, owner): (EventBuilder, String),
     ) {
         let EventBuilder { kind, warning, code, message, .. } = event;
         let (project_id, project_name) = project.unzip();
@@ -107,6 +108,6 @@ impl State {
             code: code.map(ToOwned::to_owned),
             message,
         };
-        self.outbox.tell(event, project_id);
+        self.outbox.tell(event, owner);
     }
 }

@@ -276,6 +276,8 @@ impl Secrets {
             | Change::WorkloadGone(_)
             | Change::Event(_)
             | Change::LogKeptFrom(..)
+            | Change::EventsKeptFrom(..)
+            | Change::EventsGone(..)
             | Change::LogGone(_)
             | Change::CredentialGone(_)
             | Change::Usage(_)

@@ -19,8 +19,8 @@ pub use past::{
 };
 pub use rows::{
     ArchivedKey, AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
-    DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
-    PodBody, PodRow, ProjectBody, ProjectRow, Relaunch, SampleFilter, SampleRow, UsageRow,
-    WorkloadRow, WorkloadState,
+    DepartmentBody, DepartmentRow, Desired, EventFilter, EventGroup, EventRow, Log, ObjectRow,
+    PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, Relaunch, SampleFilter, SampleRow,
+    UsageRow, WorkloadRow, WorkloadState,
 };
 pub use snapshot::Snapshot;

@@ -330,6 +330,18 @@ pub struct EventRow {
     pub code: Option<String>,
     /// One sentence.
     pub message: String,
+    /// Submitter of the workload; empty if the event is about none, or of an earlier version.
+    #[serde(default)]
+    pub owner: String,
+}
+
+/// Events of a project and of a submitter.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct EventGroup {
+    /// Id of the project; 0 for events of none.
+    pub project_id: u64,
+    /// Submitter of the workloads; empty for events of none.
+    pub owner: String,
 }
 
 /// Filter of events. The default selects all, oldest first.
@@ -539,6 +551,11 @@ pub enum Change {
     Audit(AuditRow),
     /// Rows of a log before this position may be deleted.
     LogKeptFrom(Log, u64),
+    /// Events of a group before this position may be deleted.
+    EventsKeptFrom(EventGroup, u64),
+    /// Events of a group from the first position until before the second are deleted, if they may
+    /// be, except for the newest of all: it holds the highest position.
+    EventsGone(EventGroup, u64, u64),
     /// Rows of a log that may be deleted are, except for the newest: it holds the highest position.
     LogGone(Log),
     /// A client is new or has a new secret.

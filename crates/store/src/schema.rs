@@ -26,7 +26,7 @@ macro_rules! step {
     };
 }
 
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     step!(1, "first", "0001_first.sql"),
     step!(2, "usage", "0002_usage.sql"),
     step!(3, "objects", "0003_objects.sql"),
@@ -41,6 +41,7 @@ const STEPS: [Step; 14] = [
     step!(12, "gpu_memory_use", "0012_gpu_memory_use.sql"),
     step!(13, "lags", "0013_lags.sql"),
     step!(14, "deleted_by_project", "0014_deleted_by_project.sql"),
+    step!(15, "event_owners", "0015_event_owners.sql"),
 ];
 
 /// A table, to read all of its rows.
@@ -58,7 +59,7 @@ const fn table(since: i64, name: &'static str, order: &'static str) -> Table {
 }
 
 /// Every table; what a row refers to comes before it.
-pub(crate) const TABLES: [Table; 15] = [
+pub(crate) const TABLES: [Table; 16] = [
     // The mark of the last batch means nothing elsewhere.
     Table { only: "WHERE key <> 'last_batch'", ..table(1, "meta", "key") },
     table(1, "projects", "id"),
@@ -74,6 +75,7 @@ pub(crate) const TABLES: [Table; 15] = [
     table(7, "allocations", "pod_id, started_at"),
     table(7, "gpu_use", "hour, project_id, owner, gpu_model"),
     table(13, "lags", "department_id, project_id, pool"),
+    table(15, "events_kept_from", "project_id, owner"),
     table(10, "archived_counts", "project_id, kind, phase"),
 ];
 

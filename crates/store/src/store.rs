@@ -15,8 +15,8 @@ use crate::sqlite::Sqlite;
 use crate::{Error, archived, kept_deletions, read};
 use records::{
     Archived, ArchivedFilter, ArchivedLookup, ArchivedPlace, AuditFilter, AuditRow, Change,
-    CredentialRow, EventFilter, EventRow, KeptDeletions, LedgerRow, Log, Past, PastFilter,
-    SampleFilter, SampleRow, Snapshot,
+    CredentialRow, EventFilter, EventGroup, EventRow, KeptDeletions, LedgerRow, Log, Past,
+    PastFilter, SampleFilter, SampleRow, Snapshot,
 };
 
 /// The state directory and the database in it. Clones share it; it is released with the last.
@@ -293,6 +293,35 @@ impl Store {
         let mut reader = self.reader().await?;
         let rows = read::oldest(&mut reader.connection(), log, count).await;
         rows.map_err(|fault| self.named(fault))
+    }
+
+    /// Number of events of each group after a position, until the position `until`.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn event_counts(
+        &self,
+        after: u64,
+        until: u64,
+    ) -> Result<Vec<(EventGroup, u64)>, Error> {
+        let mut reader = self.reader().await?;
+        let found = read::event_counts(&mut reader.connection(), after, until).await;
+        found.map_err(|fault| self.named(fault))
+    }
+
+    /// Positions of the oldest events of a group from a position on.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn oldest_events(
+        &self,
+        group: &EventGroup,
+        from: u64,
+        count: u64,
+    ) -> Result<Vec<u64>, Error> {
+        let mut reader = self.reader().await?;
+        let found = read::oldest_events(&mut reader.connection(), group, from, count).await;
+        found.map_err(|fault| self.named(fault))
     }
 
     /// The position of the newest row of a log; 0 if it is empty.

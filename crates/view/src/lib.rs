@@ -120,21 +120,22 @@ pub struct Event {
 }
 
 impl Event {
-    /// The log row, with the project whose users may read it.
+    /// The log row, with the submitter of the workload.
     #[must_use]
-    pub fn row(&self, project_id: Option<u64>) -> EventRow {
+    pub fn row(&self, owner: String) -> EventRow {
         EventRow {
             seq: self.seq,
             at: self.at,
             kind: self.kind.clone(),
             warning: self.warning,
-            project_id,
+            project_id: self.project_id,
             project_name: self.project_name.clone(),
             workload_id: self.workload_id,
             workload_name: self.workload_name.clone(),
             pod_name: self.pod_name.clone(),
             code: self.code.clone(),
             message: self.message.clone(),
+            owner,
         }
     }
 }

@@ -151,6 +151,8 @@ impl Rows {
             | Change::WorkloadGone(_)
             | Change::Audit(_)
             | Change::LogKeptFrom(..)
+            | Change::EventsKeptFrom(..)
+            | Change::EventsGone(..)
             | Change::LogGone(_)
             | Change::Credential(_)
             | Change::CredentialGone(_)

@@ -444,6 +444,39 @@ pub(super) async fn a_log_forgets_its_oldest_rows_and_never_its_newest(lab: &Lab
     assert_eq!(store.load().await.unwrap().last_event_seq, *all.last().unwrap());
 }
 
+pub(super) async fn a_log_forgets_events_of_a_group_and_no_others(lab: &Lab) {
+    let (store, _) = lab.filled().await;
+    let row = |seq, project_id, owner: &str| {
+        Change::Event(EventRow { project_id, owner: owner.to_owned(), ..event(seq, None) })
+    };
+    let last = store.newest(Log::Events).await.unwrap();
+    let of = [(Some(7), "ann"), (Some(7), "bob"), (None, ""), (Some(7), "ann"), (Some(7), "ann")];
+    let rows = (last + 1..).zip(of).map(|(seq, (project, owner))| row(seq, project, owner));
+    store.apply(&rows.collect::<Vec<_>>()).await.unwrap();
+    let group = |project_id, owner: &str| EventGroup { project_id, owner: owner.to_owned() };
+    let (ann, bob, none) = (group(7, "ann"), group(7, "bob"), group(0, ""));
+    let counted = store.event_counts(last, last + 4).await.unwrap();
+    let counted: std::collections::BTreeMap<_, _> = counted.into_iter().collect();
+    let want = [(ann.clone(), 2), (bob.clone(), 1), (none.clone(), 1)];
+    assert_eq!(counted, want.into());
+    let oldest = async |group| {
+        let found = store.oldest_events(group, 0, 9).await.unwrap();
+        found.into_iter().map(|seq| seq - last).collect::<Vec<_>>()
+    };
+    assert_eq!((oldest(&ann).await, oldest(&none).await), (vec![1, 4, 5], vec![3]));
+    let gone = |group: &EventGroup, from, until| Change::EventsGone(group.clone(), from, until);
+    let early = store.apply(&[gone(&ann, 0, last + 3)]).await;
+    assert!(early.unwrap_err().to_string().contains("append-only"), "it is not on record");
+    for (group, from) in [(&ann, last + 5), (&none, last + 4)] {
+        let kept = Change::EventsKeptFrom(group.clone(), from);
+        store.apply(&[kept, gone(group, 0, from)]).await.unwrap();
+    }
+    assert_eq!((oldest(&ann).await, oldest(&none).await), (vec![5], vec![]));
+    assert_eq!(oldest(&bob).await, [2]);
+    store.apply(&[Change::EventsKeptFrom(ann.clone(), 99), gone(&ann, 0, 99)]).await.unwrap();
+    assert_eq!(oldest(&ann).await, [5], "the newest of all stays");
+}
+
 pub(super) async fn a_text_with_a_nul_is_kept_without_it(lab: &Lab) {
     let (store, _) = lab.filled().await;
     let row = EventRow { message: "a\0b".to_owned(), ..event(5, None) };

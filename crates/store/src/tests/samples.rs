@@ -128,6 +128,7 @@ pub(crate) fn event(seq: u64, workload: Option<&WorkloadRow>) -> EventRow {
         pod_name: None,
         code: Some("P001".to_owned()),
         message: format!("event {seq}"),
+        owner: workload.map(|_| "ann".to_owned()).unwrap_or_default(),
     }
 }
 
