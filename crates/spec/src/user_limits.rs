@@ -106,6 +106,34 @@ user_limits! {
         at_limit: AtLimit::Refuses,
         relief: "ask for fewer workers, or delete some workloads (`runai list`, `runai delete`)",
     };
+    /// Workloads of a user of a project in memory.
+    UserWorkloads = Row {
+        name: "user-workloads",
+        unit: Unit::Count,
+        default: 100_000,
+        what: "workloads of a user in a project that wait, run or ended lately",
+        at_limit: AtLimit::Refuses,
+        relief: "wait until some have ended, or delete some (`runai list`, `runai delete`)",
+    };
+    /// Submissions of a user of a project in memory.
+    UserWorkloadBytes = Row {
+        name: "user-workload-bytes",
+        unit: Unit::Bytes,
+        default: 128 << 20,
+        what: "submissions of the workloads of a user in a project that wait, run or ended lately, \
+            as JSON",
+        at_limit: AtLimit::Refuses,
+        relief: "delete some (`runai list`, `runai delete`), or put what they share into a config map",
+    };
+    /// Pods of a user of a project in memory.
+    UserPods = Row {
+        name: "user-pods",
+        unit: Unit::Count,
+        default: 250_000,
+        what: "pods of the workloads of a user in a project that wait, run or ended lately",
+        at_limit: AtLimit::Refuses,
+        relief: "ask for fewer workers, or delete some workloads (`runai list`, `runai delete`)",
+    };
     /// Archived workloads of a project.
     ProjectArchivedWorkloads = Row {
         name: "project-archived-workloads",

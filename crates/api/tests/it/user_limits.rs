@@ -27,14 +27,14 @@ fn request(server: &Server, limit: UserLimit, number: usize) -> Option<(Value, S
             train(json!({"image": "i", "environmentVariables": variable(large)}))
         }
         UserLimit::LabelsBytes => train(json!({"image": "i", "annotations": variable(large)})),
-        UserLimit::ProjectWorkloads => train(json!({"image": "i"})),
-        UserLimit::ProjectPods => {
+        UserLimit::ProjectWorkloads | UserLimit::UserWorkloads => train(json!({"image": "i"})),
+        UserLimit::ProjectPods | UserLimit::UserPods => {
             let mut body = server.job(&format!("job-{number}"), &json!({"image": "i"}));
             body["spec"]["distributedFramework"] = json!("PyTorch");
             body["spec"]["numWorkers"] = json!(2);
             Some((json!("POST"), "/api/v1/workloads/distributed".to_owned(), body))
         }
-        UserLimit::ProjectWorkloadBytes => {
+        UserLimit::ProjectWorkloadBytes | UserLimit::UserWorkloadBytes => {
             train(json!({"image": "i", "args": "x".repeat(large * 10)}))
         }
         UserLimit::Objects | UserLimit::ObjectsOfOne => map(10),
@@ -57,8 +57,8 @@ fn request(server: &Server, limit: UserLimit, number: usize) -> Option<(Value, S
 /// A value of the limit that the first request keeps, and the second does not.
 fn small(limit: UserLimit) -> u64 {
     match limit {
-        UserLimit::ProjectWorkloadBytes => 4000,
-        UserLimit::ProjectPods => 3,
+        UserLimit::ProjectWorkloadBytes | UserLimit::UserWorkloadBytes => 4000,
+        UserLimit::ProjectPods | UserLimit::UserPods => 3,
         UserLimit::EnvironmentBytes | UserLimit::LabelsBytes => 500,
         UserLimit::ObjectsOfOneBytes => 700,
         UserLimit::ObjectBytes => 250,

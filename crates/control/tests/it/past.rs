@@ -2,6 +2,7 @@
 
 use control::Clock as _;
 use engine::Exit;
+use spec::UserLimit;
 use store::Database;
 use store::testing::PgServer;
 use view::{Phase, PodState};
@@ -69,7 +70,7 @@ async fn of_too_many_those_of_the_project_with_the_most_are_forgotten() {
         None => None,
     };
     for database in [Some(Database::Sqlite), postgres].into_iter().flatten() {
-        let mut w = World::that_shows_deleted(3, database).await;
+        let mut w = World::that_limits(UserLimit::DeletedWorkloads, 3, database).await;
         for (project, name) in [(2, "mine"), (1, "a"), (1, "b"), (1, "c"), (1, "d"), (1, "last")] {
             w.submit(project, training(name, 0)).await;
             w.phase(name, Phase::Running).await;

@@ -3,11 +3,37 @@
 use engine::Exit;
 use orchestrator::{Error, OrgChange};
 use records::EventFilter;
-use spec::{GpuRequest, Port, ShareChange, WorkloadSpec};
+use spec::{GpuRequest, Port, ShareChange, UserLimit, WorkloadSpec};
+use store::Database;
 use uuid::Uuid;
 use view::Phase;
 
 use crate::world::{World, elastic, given, gpus, nodes, project, training, with, workspace};
+
+#[tokio::test]
+async fn a_user_who_has_all_that_one_may_have_in_a_project_leaves_the_rest_to_others() {
+    let mut w = World::that_limits(UserLimit::UserWorkloads, 2, Database::Sqlite).await;
+    let of = |name: &str, user: &str| WorkloadSpec {
+        submitted_by: user.to_owned(),
+        ..training(name, 0)
+    };
+    w.submit(1, of("a", "ann")).await;
+    w.submit(1, of("b", "ann")).await;
+    let refused = async |w: &World, name: &str| {
+        let error = w.handle.submit(1, of(name, "ann"), false).await.unwrap_err();
+        assert!(error.to_string().contains("user-workloads=3"), "{error}");
+    };
+    refused(&w, "c").await;
+    w.submit(1, of("c", "bob")).await;
+    w.submit(2, of("c", "ann")).await;
+    // A start counts alike.
+    w.restart().await;
+    refused(&w, "d").await;
+    w.delete("a").await;
+    w.until("it is gone", |_| w.get("a").is_none()).await;
+    w.submit(1, of("d", "ann")).await;
+    refused(&w, "e").await;
+}
 
 #[tokio::test]
 async fn values_that_are_not_allowed_name_their_field() {

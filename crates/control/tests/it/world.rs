@@ -38,21 +38,21 @@ struct Kept {
     samples: bool,
     /// Time for which places are kept, in milliseconds.
     places_kept_ms: u64,
-    /// Number of deleted workloads that are shown; `None` for the usual one.
-    deleted: Option<u64>,
+    /// A limit of users and its value; `None` for the usual ones.
+    limit: Option<(UserLimit, u64)>,
 }
 
 impl Default for Kept {
     fn default() -> Self {
         let Settings { ended_kept: ended, places_kept_ms, .. } = Settings::default();
-        Self { recording_max: RECORDING_MAX, ended, samples: false, places_kept_ms, deleted: None }
+        Self { recording_max: RECORDING_MAX, ended, samples: false, places_kept_ms, limit: None }
     }
 }
 
 impl Kept {
     fn user_limits(self) -> UserLimits {
         let mut limits = UserLimits::default();
-        self.deleted.into_iter().for_each(|most| limits.set(UserLimit::DeletedWorkloads, most));
+        self.limit.into_iter().for_each(|(limit, most)| limits.set(limit, most));
         limits
     }
 }
@@ -218,10 +218,10 @@ impl World {
         Box::pin(Self::open((database, kept), nodes(1, 8), &[8, 8], policy)).await
     }
 
-    /// A world with two projects that shows so many deleted workloads.
-    pub(crate) async fn that_shows_deleted(deleted: u64, database: Database) -> Self {
-        let (kept, policy) =
-            (Kept { deleted: Some(deleted), ..Kept::default() }, sched::Policy::default());
+    /// A world of two projects with this limit of users.
+    pub(crate) async fn that_limits(limit: UserLimit, most: u64, database: Database) -> Self {
+        let kept = Kept { limit: Some((limit, most)), ..Kept::default() };
+        let policy = sched::Policy::default();
         Box::pin(Self::open((database, kept), nodes(1, 1), &[1, 1], policy)).await
     }
 

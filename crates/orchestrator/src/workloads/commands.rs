@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use command::{Subject, Wanted, admission};
+use command::{Subject, Wanted, WorkloadUse, admission};
 use records::Desired;
 use spec::{UserLimit, WorkloadSpec};
 use units::{Instant, Resources};
@@ -36,10 +36,9 @@ impl State {
             admission::name_is_free(names, &spec.name, &project.unit.name, being_deleted)?;
         }
         self.ports_are_free(project_id, &spec)?;
-        let here = self.workloads.count_in(project_id);
-        self.settings.user_limits.check(UserLimit::ProjectWorkloads, here + 1)?;
-        let pods = self.workloads.use_of(project_id).pods + u64::from(spec.pod_count());
-        self.settings.user_limits.check(UserLimit::ProjectPods, pods)?;
+        let more = WorkloadUse { workloads: 1, pods: spec.pod_count().into(), bytes: 0 };
+        let who = (project_id, spec.submitted_by.as_str());
+        self.workloads.used().check(&self.settings.user_limits, who, more)?;
         let archived = self.workloads.archived_in(project_id);
         self.settings.user_limits.check(UserLimit::ProjectArchivedWorkloads, archived + 1)?;
         match is_strict.then(|| self.never_fits(project, &spec)).flatten() {
@@ -66,8 +65,9 @@ impl State {
         spec::check_workload(&spec)?;
         self.settings.user_limits.check(UserLimit::EnvironmentBytes, spec.environment_bytes())?;
         self.settings.user_limits.check(UserLimit::LabelsBytes, spec.labels_bytes())?;
-        let bytes = self.workloads.use_of(project.unit.id).bytes + spec.json_bytes();
-        self.settings.user_limits.check(UserLimit::ProjectWorkloadBytes, bytes)?;
+        let more = WorkloadUse { bytes: spec.json_bytes(), ..WorkloadUse::default() };
+        let who = (project.unit.id, spec.submitted_by.as_str());
+        self.workloads.used().check(&self.settings.user_limits, who, more)?;
         runs?;
         self.secrets_exist(project.unit.id, &spec)?;
         self.settle_places(project, &mut spec)?;

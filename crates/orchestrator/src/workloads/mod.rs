@@ -31,6 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 use std::sync::Arc;
 
+use command::{UseTable, WorkloadUse};
 use model::{PodId, WorkloadId};
 use pod_life::Life;
 use records::ArchivedKey;
@@ -50,15 +51,6 @@ use timed_reasons::TimedReasons;
 /// Workload of a pod, and its number there.
 pub(crate) type Home = (Uuid, usize);
 
-/// Use of the limits of a project by its workloads.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ProjectUse {
-    /// Pods that wait, run or ended.
-    pub(crate) pods: u64,
-    /// Specifications as JSON.
-    pub(crate) bytes: u64,
-}
-
 /// The workloads that are not deleted.
 #[derive(Debug, Default)]
 pub(crate) struct Workloads {
@@ -68,8 +60,8 @@ pub(crate) struct Workloads {
     /// Workload and number of each pod, by pod id.
     homes: BTreeMap<Uuid, Home>,
     by_model: BTreeMap<WorkloadId, Uuid>,
-    /// Use of the limits of each project that has workloads.
-    used: BTreeMap<u64, ProjectUse>,
+    /// Use of the limits for workloads.
+    used: UseTable,
     /// Workloads with holdings, by project.
     holders: BTreeMap<u64, BTreeSet<Uuid>>,
     /// Restart time of pods that wait in their place, by id.
@@ -151,14 +143,9 @@ impl Workloads {
         self.names.get(&project).into_iter().flat_map(BTreeMap::values).copied()
     }
 
-    /// Number of workloads of a project, without revisions of inferences.
-    pub(crate) fn count_in(&self, project: u64) -> u64 {
-        self.names.get(&project).map_or(0, |names| names.len() as u64)
-    }
-
-    /// Pods of a project's workloads, and bytes of their specifications.
-    pub(crate) fn use_of(&self, project: u64) -> ProjectUse {
-        self.used.get(&project).copied().unwrap_or_default()
+    /// Use of the limits for workloads.
+    pub(crate) const fn used(&self) -> &UseTable {
+        &self.used
     }
 
     /// Time at which the text of a pending reason changes, if only time passes.
@@ -205,7 +192,8 @@ impl Workloads {
     fn insert(&mut self, workload: Workload) {
         let id = workload.id;
         let pods = workload.pods.iter().count() as u64;
-        self.add_use(workload.project_id, pods, workload.spec.json_bytes());
+        let spec = &workload.spec;
+        self.used.add(workload.project_id, &spec.submitted_by, WorkloadUse::of(spec, pods));
         if workload.spec.revision.is_none() {
             let names = self.names.entry(workload.project_id).or_default();
             names.insert(workload.spec.name.clone(), id);
@@ -226,8 +214,8 @@ impl Workloads {
         let Some(workload) = self.all.get_mut(&id) else { return };
         self.homes.insert(pod.id, (id, pod.number()));
         workload.pods.insert(pod);
-        let project = workload.project_id;
-        self.add_use(project, 1, 0);
+        let more = WorkloadUse { pods: 1, ..WorkloadUse::default() };
+        self.used.add(workload.project_id, &workload.spec.submitted_by, more);
     }
 
     /// Puts a pod in the place of the one with its number; returns the id of that.
@@ -242,24 +230,10 @@ impl Workloads {
     /// Replaces the specification of a workload.
     fn set_spec(&mut self, id: Uuid, spec: Arc<WorkloadSpec>) {
         let Some(workload) = self.all.get_mut(&id) else { return };
-        let (project, added) = (workload.project_id, spec.json_bytes());
-        let removed = std::mem::replace(&mut workload.spec, spec).json_bytes();
-        self.add_use(project, 0, added);
-        self.free_use(project, 0, removed);
-    }
-
-    fn add_use(&mut self, project: u64, pods: u64, bytes: u64) {
-        let used = self.used.entry(project).or_default();
-        (used.pods, used.bytes) = (used.pods + pods, used.bytes + bytes);
-    }
-
-    fn free_use(&mut self, project: u64, pods: u64, bytes: u64) {
-        let used = self.used.entry(project).or_default();
-        used.pods = used.pods.saturating_sub(pods);
-        used.bytes = used.bytes.saturating_sub(bytes);
-        if *used == ProjectUse::default() {
-            self.used.remove(&project);
-        }
+        let pods = workload.pods.iter().count() as u64;
+        self.used.add(workload.project_id, &spec.submitted_by, WorkloadUse::of(&spec, pods));
+        let before = std::mem::replace(&mut workload.spec, spec);
+        self.used.free(workload.project_id, &before.submitted_by, WorkloadUse::of(&before, pods));
     }
 
     /// Removes the ids in the model from a workload and its pods; returns them.
@@ -274,7 +248,8 @@ impl Workloads {
     fn remove(&mut self, id: Uuid) -> Option<Workload> {
         let workload = self.all.remove(&id)?;
         let pods = workload.pods.iter().count() as u64;
-        self.free_use(workload.project_id, pods, workload.spec.json_bytes());
+        let spec = &workload.spec;
+        self.used.free(workload.project_id, &spec.submitted_by, WorkloadUse::of(spec, pods));
         self.note_holding(workload.project_id, id, false);
         if let Some(class) = workload.pending_class() {
             self.classes.leave(class, id);

@@ -179,7 +179,7 @@ impl State {
         by: &str,
         id: Uuid,
         from: Uuid,
-        wanted: Wanted,
+        mut wanted: Wanted,
     ) -> Result<Subject, Error> {
         let head = self.workloads.get(&id).ok_or_else(|| Error::no_workload(id))?;
         let name = head.spec.name.clone();
@@ -196,10 +196,10 @@ impl State {
         }
         let project = self.org.project(head.project_id)?;
         let project_id = head.project_id;
-        let mut spec = self.check(project, wanted)?;
         // The submitter stays; the audit log has the author of the change.
-        spec.submitted_by.clone_from(&head.spec.submitted_by);
-        spec.submitter_id.clone_from(&head.spec.submitter_id);
+        wanted.spec.submitted_by.clone_from(&head.spec.submitted_by);
+        wanted.spec.submitter_id.clone_from(&head.spec.submitter_id);
+        let spec = self.check(project, wanted)?;
         if spec == *head.spec {
             return Ok(Subject::Workload(id));
         }

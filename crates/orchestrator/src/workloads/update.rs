@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use command::{Subject, WorkloadChange};
+use command::{Subject, WorkloadChange, WorkloadUse};
 use records::{Change, Desired};
 use uuid::Uuid;
 
@@ -82,9 +82,11 @@ impl State {
         // A smaller specification is always allowed.
         let (was, bytes) = (workload.spec.json_bytes(), spec.json_bytes());
         if bytes > was {
-            let beside = self.workloads.use_of(workload.project_id).bytes.saturating_sub(was);
-            self.settings.user_limits.check(UserLimit::LabelsBytes, spec.labels_bytes())?;
-            self.settings.user_limits.check(UserLimit::ProjectWorkloadBytes, beside + bytes)?;
+            let limits = &self.settings.user_limits;
+            limits.check(UserLimit::LabelsBytes, spec.labels_bytes())?;
+            let more = WorkloadUse { bytes: bytes - was, ..WorkloadUse::default() };
+            let who = (workload.project_id, spec.submitted_by.as_str());
+            self.workloads.used().check(limits, who, more)?;
         }
         let limits_gpus = workload.spec.pods.pod.gpu != spec.pods.pod.gpu;
         self.limits.forget_expiry(&self.workloads[&id]);

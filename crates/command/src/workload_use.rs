@@ -1,0 +1,139 @@
+//! Use of the limits for workloads. Owns: what the workloads of each user take in each project, and
+//! if more is allowed. Does not know about: workloads.
+
+use std::collections::BTreeMap;
+
+use spec::{OverLimit, UserLimit, UserLimits, WorkloadSpec};
+
+/// What workloads take of the limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WorkloadUse {
+    /// Workloads, without revisions of inferences.
+    pub workloads: u64,
+    /// Pods that wait, run or ended.
+    pub pods: u64,
+    /// Specifications as JSON.
+    pub bytes: u64,
+}
+
+impl WorkloadUse {
+    /// Use of a workload with this number of pods.
+    #[must_use]
+    pub fn of(spec: &WorkloadSpec, pods: u64) -> Self {
+        let workloads = u64::from(spec.revision.is_none());
+        Self { workloads, pods, bytes: spec.json_bytes() }
+    }
+
+    const fn plus(self, more: Self) -> Self {
+        Self {
+            workloads: self.workloads.saturating_add(more.workloads),
+            pods: self.pods.saturating_add(more.pods),
+            bytes: self.bytes.saturating_add(more.bytes),
+        }
+    }
+
+    const fn minus(self, less: Self) -> Self {
+        Self {
+            workloads: self.workloads.saturating_sub(less.workloads),
+            pods: self.pods.saturating_sub(less.pods),
+            bytes: self.bytes.saturating_sub(less.bytes),
+        }
+    }
+}
+
+/// Use by project and user.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct UseTable(BTreeMap<u64, BTreeMap<String, WorkloadUse>>);
+
+impl UseTable {
+    /// Adds to the use of a user in a project.
+    pub fn add(&mut self, project: u64, user: &str, more: WorkloadUse) {
+        let users = self.0.entry(project).or_default();
+        let used = users.entry(user.to_owned()).or_default();
+        *used = used.plus(more);
+    }
+
+    /// Takes from the use of a user in a project.
+    pub fn free(&mut self, project: u64, user: &str, less: WorkloadUse) {
+        let Some(users) = self.0.get_mut(&project) else { return };
+        if let Some(used) = users.get_mut(user) {
+            *used = used.minus(less);
+        }
+        if users.get(user) == Some(&WorkloadUse::default()) {
+            users.remove(user);
+        }
+        if users.is_empty() {
+            self.0.remove(&project);
+        }
+    }
+
+    /// Checks if a project and a user in it may have more. What is not asked for is not checked.
+    ///
+    /// # Errors
+    /// It would be more than a limit.
+    pub fn check(
+        &self,
+        limits: &UserLimits,
+        (project, user): (u64, &str),
+        more: WorkloadUse,
+    ) -> Result<(), OverLimit> {
+        let Some(users) = self.0.get(&project) else {
+            return check(limits, WorkloadUse::default(), WorkloadUse::default(), more);
+        };
+        let all = users.values().fold(WorkloadUse::default(), |all, one| all.plus(*one));
+        let own = users.get(user).copied().unwrap_or_default();
+        check(limits, all, own, more)
+    }
+}
+
+fn check(
+    limits: &UserLimits,
+    all: WorkloadUse,
+    own: WorkloadUse,
+    more: WorkloadUse,
+) -> Result<(), OverLimit> {
+    for (limit, used, more) in [
+        (UserLimit::ProjectWorkloads, all.workloads, more.workloads),
+        (UserLimit::UserWorkloads, own.workloads, more.workloads),
+        (UserLimit::ProjectPods, all.pods, more.pods),
+        (UserLimit::UserPods, own.pods, more.pods),
+        (UserLimit::ProjectWorkloadBytes, all.bytes, more.bytes),
+        (UserLimit::UserWorkloadBytes, own.bytes, more.bytes),
+    ] {
+        if more > 0 {
+            limits.check(limit, used.saturating_add(more))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_taken_is_free_again_for_whom_it_was_taken_and_only_more_is_refused() {
+        let one = WorkloadUse { workloads: 1, pods: 3, bytes: 10 };
+        let mut limits = UserLimits::default();
+        limits.set(UserLimit::ProjectPods, 9);
+        limits.set(UserLimit::UserPods, 6);
+        let mut table = UseTable::default();
+        table.add(1, "ann", one);
+        table.add(1, "ann", one);
+        let over = |table: &UseTable, project, user, more| {
+            table.check(&limits, (project, user), more).err().map(|over| over.limit)
+        };
+        assert_eq!(over(&table, 1, "ann", one), Some(UserLimit::UserPods));
+        assert_eq!(over(&table, 1, "bob", one), None);
+        assert_eq!(over(&table, 2, "ann", one), None);
+        table.add(1, "bob", one);
+        assert_eq!(over(&table, 1, "bob", one), Some(UserLimit::ProjectPods));
+        let bytes = WorkloadUse { bytes: 1, ..WorkloadUse::default() };
+        assert_eq!(over(&table, 1, "ann", bytes), None, "it has not more pods");
+        table.free(1, "ann", one);
+        assert_eq!(over(&table, 1, "ann", one), None);
+        table.free(1, "ann", one);
+        table.free(1, "bob", one);
+        assert_eq!(table, UseTable::default());
+    }
+}
