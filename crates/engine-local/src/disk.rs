@@ -166,7 +166,8 @@ fn sizes(shared: &LocalEngineState) -> BTreeMap<RunKey, DiskRoom> {
     sizes
 }
 
-/// Bytes of deleted files on a device that these processes hold open: no folder has them any more.
+/// Bytes of deleted files on a device that these processes hold open or have in their memory: no
+/// folder has them any more.
 fn held_bytes(pids: &[i32], device: u64, until: Instant) -> u64 {
     let mut counted = BTreeSet::new();
     let mut bytes = 0;
@@ -186,8 +187,60 @@ fn held_bytes(pids: &[i32], device: u64, until: Instant) -> u64 {
                 bytes += about.stx_blocks * 512;
             }
         }
+        for file in deleted_mappings(*pid, device) {
+            if Instant::now() > until {
+                return bytes;
+            }
+            if counted.insert(file.inode) {
+                bytes += file.bytes();
+            }
+        }
     }
     bytes
+}
+
+/// A deleted file that is mapped into memory. It takes space on the disk without being open.
+struct Mapping {
+    inode: u64,
+    len: u64,
+    /// The link to the file, which a privileged process may follow.
+    link: PathBuf,
+}
+
+impl Mapping {
+    /// Bytes on the disk; without the privilege to look, the mapped length, which they rarely
+    /// exceed.
+    fn bytes(&self) -> u64 {
+        let (at, all) = (AtFlags::STATX_DONT_SYNC, StatxFlags::BASIC_STATS);
+        statx(CWD, &self.link, at, all).map_or(self.len, |about| about.stx_blocks * 512)
+    }
+}
+
+/// Deleted files of a device in the memory of a process; none of one that has ended or may not be
+/// looked at.
+fn deleted_mappings(pid: i32, device: u64) -> Vec<Mapping> {
+    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let mapping = |line: &[u8]| {
+        // `start-end rights offset major:minor inode path`; line breaks in a path are escaped.
+        let line = String::from_utf8_lossy(line.strip_suffix(b" (deleted)")?);
+        let mut words = line.split(' ');
+        let range = words.next()?;
+        let (major, minor) = words.nth(2)?.split_once(':')?;
+        let inode = words.next()?.parse().ok()?;
+        let number = |text| u32::from_str_radix(text, 16).ok();
+        let address = |text| u64::from_str_radix(text, 16).ok();
+        let (start, end) = range.split_once('-')?;
+        let len = address(end)?.checked_sub(address(start)?)?;
+        let link = PathBuf::from(format!("/proc/{pid}/map_files/{range}"));
+        let is_here = makedev(number(major)?, number(minor)?) == device;
+        is_here.then_some(Mapping { inode, len, link })
+    };
+    let mut files: BTreeMap<u64, Mapping> = BTreeMap::new();
+    for part in maps.split(|byte| *byte == b'\n').filter_map(mapping) {
+        let len = part.len;
+        files.entry(part.inode).and_modify(|file| file.len += len).or_insert(part);
+    }
+    files.into_values().collect()
 }
 
 struct Count {
@@ -229,5 +282,30 @@ mod tests {
         assert_eq!(held_bytes(&[], device, later), 0);
         drop((file, _again));
         assert!(held_bytes(&own, device, later) <= before - (256 << 10));
+    }
+
+    #[test]
+    fn a_deleted_file_in_the_memory_of_a_process_counts_though_it_is_not_open() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("sleep");
+        let original = std::env::split_paths(&std::env::var_os("PATH").expect("set"))
+            .map(|folder| folder.join("sleep"))
+            .find(|file| file.exists())
+            .expect("every machine has it");
+        let length = fs::copy(original, &program).expect("copied");
+        let device = fs::metadata(&program).expect("there").dev();
+        // The text of a running program is mapped, and no descriptor has it.
+        let mut process = std::process::Command::new(&program).arg("600").spawn().expect("started");
+        let own = [i32::try_from(process.id()).expect("an id")];
+        let later = Instant::now() + Duration::from_secs(60);
+        let before = held_bytes(&own, device, later);
+        fs::remove_file(&program).expect("removed");
+        let held = held_bytes(&own, device, later);
+        process.kill().expect("alive");
+        process.wait().expect("ours");
+        assert_eq!(before, 0, "it has a name");
+        // Whole blocks, or with the zeros that a mapping may have behind it.
+        assert!((length / 2..length + (64 << 10)).contains(&held), "{held} of {length}");
+        assert_eq!(held_bytes(&own, device, later), 0);
     }
 }
