@@ -67,6 +67,7 @@ mod smi;
 mod stop;
 mod supervise;
 mod sys;
+mod tasks;
 mod times;
 mod tree;
 

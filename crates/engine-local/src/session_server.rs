@@ -20,6 +20,7 @@ use crate::isolation::{Boundary, Entry};
 use crate::process::limit_mark;
 use crate::record::RunDir;
 use crate::sys::{self, Start};
+use crate::tasks;
 
 /// The socket in the run's folder.
 pub(crate) const SOCKET: &str = "session.sock";
@@ -58,7 +59,10 @@ impl RunContext {
             command.current_dir(&self.working_dir);
         }
         let mark = limit_mark(&self.key);
-        sys::in_own_session(command, Start { mark, terminal, groups, enter });
+        sys::in_own_session(
+            command,
+            Start { mark, tasks: tasks::of_runs(), terminal, groups, enter },
+        );
         Ok(())
     }
 
@@ -71,7 +75,10 @@ impl RunContext {
         command.env(RUN_VARIABLE, &self.key);
         let groups = self.group.as_ref().map(Group::entry_files).transpose()?.unwrap_or_default();
         let mark = limit_mark(&self.key);
-        sys::in_own_session(command, Start { mark, terminal: false, groups, enter: None });
+        sys::in_own_session(
+            command,
+            Start { mark, tasks: tasks::of_runs(), terminal: false, groups, enter: None },
+        );
         Ok(())
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct Start {
     /// A limit on file locks, which Linux has not enforced since 2.4.25 but still hands down from
     /// process to process and shows in `/proc/<pid>/limits`.
     pub(crate) mark: u64,
+    /// Limit of processes and threads of its account.
+    pub(crate) tasks: Rlimit,
     /// True if its input is a terminal, which becomes its controlling terminal.
     pub(crate) terminal: bool,
     /// Files into which a process writes `0` to join a control group.
@@ -49,7 +51,7 @@ pub(crate) struct Start {
 /// and be killed if this thread ends: the kernel binds the death signal to the thread that forks,
 /// so this is for single-threaded programs.
 pub(crate) fn in_own_session(command: &mut Command, start: Start) {
-    let Start { mark, terminal, groups, enter } = start;
+    let Start { mark, tasks, terminal, groups, enter } = start;
     let parent = getpid();
     let mark = Rlimit { current: Some(mark), maximum: Some(mark) };
     let prepare = move || {
@@ -63,6 +65,8 @@ pub(crate) fn in_own_session(command: &mut Command, start: Start) {
         let _refused = setrlimit(Resource::Locks, mark);
         // A failure here is not the command's.
         groups.iter().try_for_each(|group| write(group, b"0").map(drop).map_err(|_| Errno::IO))?;
+        // First: the kernel keeps it as the maximum of a user namespace that is made afterwards.
+        setrlimit(Resource::Nproc, tasks)?;
         enter.as_ref().map_or(Ok(()), |enter| enter())?;
         // Last: a change of the account resets it.
         set_parent_process_death_signal(Some(Signal::KILL))?;

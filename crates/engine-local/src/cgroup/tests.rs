@@ -86,7 +86,13 @@ fn one_blow_ends_all_that_is_in_a_group() {
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "env -i setsid sleep 600 & setsid sleep 600 & exec sleep 600"]);
     let groups = group.entry_files().expect("made");
-    let start = crate::sys::Start { mark: 1 << 62, terminal: false, groups, enter: None };
+    let start = crate::sys::Start {
+        mark: 1 << 62,
+        tasks: crate::tasks::of_runs(),
+        terminal: false,
+        groups,
+        enter: None,
+    };
     crate::sys::in_own_session(&mut command, start);
     let mut main = command.spawn().expect("sh");
     while group.processes().len() < 3 {

@@ -36,7 +36,7 @@ use landlock::Ruleset;
 use view::View;
 pub(crate) use view::{first_closed, permits};
 
-use crate::sys;
+use crate::{sys, tasks};
 
 /// The isolation settings of an engine.
 #[derive(Debug, Clone, Default)]
@@ -402,7 +402,10 @@ impl Step {
             Self::Account { view, uid, gid, groups } => {
                 sys::unshare(UnshareFlags::NEWNS)?;
                 view.enter()?;
-                take_account(*uid, *gid, groups)
+                take_account(*uid, *gid, groups)?;
+                // Last: with too many processes of the account already, the command could not
+                // start.
+                tasks::halve()
             }
             Self::Namespaces { view, users, groups, scope } => {
                 sys::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
@@ -415,6 +418,7 @@ impl Step {
                 view.enter()?;
                 set_no_new_privs(true)?;
                 scope.as_ref().map_or(Ok(()), Ruleset::restrict)?;
+                tasks::halve()?;
                 give_up_capabilities()
             }
             Self::Landlock(ruleset) => {
