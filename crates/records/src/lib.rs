@@ -2,6 +2,7 @@
 //! not know how a database keeps them, nor what they mean.
 
 pub mod clock_shift;
+mod event_group;
 mod eviction;
 mod kept_deletions;
 mod ledger;
@@ -10,6 +11,7 @@ mod past;
 mod rows;
 mod snapshot;
 
+pub use event_group::EventGroup;
 pub use eviction::{BeneficiaryBody, ReasonBody};
 pub use kept_deletions::KeptDeletions;
 pub use ledger::{AllocationRow, GpuUseRow, LagRow, LagUnit, LedgerRow};
@@ -19,8 +21,8 @@ pub use past::{
 };
 pub use rows::{
     ArchivedKey, AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
-    DepartmentBody, DepartmentRow, Desired, EventFilter, EventGroup, EventRow, Log, ObjectRow,
-    PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, Relaunch, SampleFilter, SampleRow,
-    UsageRow, WorkloadRow, WorkloadState,
+    DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
+    PodBody, PodRow, ProjectBody, ProjectRow, Relaunch, SampleFilter, SampleRow, UsageRow,
+    WorkloadRow, WorkloadState,
 };
 pub use snapshot::Snapshot;

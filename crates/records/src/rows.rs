@@ -11,7 +11,7 @@ use spec::{NodeTypes, Rules, ShareChange, WorkloadKind, WorkloadPast, WorkloadSp
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::ReasonBody;
+use crate::{EventGroup, ReasonBody};
 
 use crate::ledger::{AllocationRow, GpuUseRow, LagRow};
 
@@ -332,15 +332,6 @@ pub struct EventRow {
     pub message: String,
     /// Submitter of the workload; empty if the event is about none, or of an earlier version.
     #[serde(default)]
-    pub owner: String,
-}
-
-/// Events of a project and of a submitter.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct EventGroup {
-    /// Id of the project; 0 for events of none.
-    pub project_id: u64,
-    /// Submitter of the workloads; empty for events of none.
     pub owner: String,
 }
 

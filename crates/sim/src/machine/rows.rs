@@ -117,14 +117,7 @@ impl Rows {
             }
             Change::WorkloadArchived(id, ..) => self.archive(*id, true)?,
             Change::WorkloadRestored(id) => self.archive(*id, false)?,
-            Change::Pod(row) => {
-                let id = row.workload_id;
-                match self.workloads.contains_key(&id) {
-                    true => drop(self.pods.insert((id, row.index), row.clone())),
-                    false if self.deleted.contains(&id) => drop(self.deleted_pods.insert(row.id)),
-                    false => return Err(format!("a pod of workload {id}, which is not there")),
-                }
-            }
+            Change::Pod(row) => self.pod(row)?,
             Change::Event(row) if row.seq <= self.last_event_seq => {
                 return Err(format!("event {} was written already", row.seq));
             }
@@ -161,6 +154,16 @@ impl Rows {
             | Change::AllocationsGone(_)
             | Change::GpuUse(_)
             | Change::GpuUseGone(_) => {}
+        }
+        Ok(())
+    }
+
+    fn pod(&mut self, row: &PodRow) -> Result<(), String> {
+        let id = row.workload_id;
+        match self.workloads.contains_key(&id) {
+            true => drop(self.pods.insert((id, row.index), row.clone())),
+            false if self.deleted.contains(&id) => drop(self.deleted_pods.insert(row.id)),
+            false => return Err(format!("a pod of workload {id}, which is not there")),
         }
         Ok(())
     }
