@@ -1,6 +1,7 @@
 // For everyone: keyboard, screen readers, zoom, contrast, motion, direction, with 200 workloads.
 import { AxeBuilder } from "./axe";
 import { choose, expect, goTo, logIn, MANY, type Page, rowOf, test } from "./fixture";
+import { DIALOGS, OTHERS, TABS } from "./views";
 
 test.beforeEach(({ page, crowd }) => logIn(page, crowd));
 
@@ -160,6 +161,16 @@ for (const [name, size] of [
     await expect(last).toBeInViewport({ ratio: 1 });
     expect(await sideways(page)).toBe(0);
   });
+
+  test(`${name}: no form, tab or dialog lies beside the screen`, async ({ page, crowd, watch }) => {
+    watch.allowFailure(/\/workloads\/none\/events$/u, 404);
+    for (const [view, open] of [...OTHERS, ...TABS, ...DIALOGS]) {
+      await page.setViewportSize({ width: 1440, height: 900 });
+      await open({ page, url: crowd.url });
+      await page.setViewportSize(size);
+      expect([view, await sideways(page)]).toEqual([view, 0]);
+    }
+  });
 }
 
 test("forced-colors: states, bars and what is chosen stay apart", async ({ page, crowd }) => {
@@ -172,6 +183,15 @@ test("forced-colors: states, bars and what is chosen stay apart", async ({ page,
     .evaluate((part) => getComputedStyle(part).backgroundColor);
   const ground = await gpu.evaluate((box) => getComputedStyle(box).backgroundColor);
   expect(drawn).not.toBe(ground);
+  await goTo(page, "Overview");
+  const bar = page.getByRole("img", { name: /of a quota of/u }).first();
+  const fills = await bar.evaluate((track) =>
+    [track, ...track.children].map((part) => {
+      const { backgroundColor, backgroundImage } = getComputedStyle(part);
+      return `${backgroundColor} ${backgroundImage}`;
+    }),
+  );
+  expect(new Set(fills).size).toBeGreaterThanOrEqual(3);
   await page.goto(`${crowd.url}/workloads/new/training`);
   await choose(page.getByRole("radio", { name: "team-a" }));
   const border = (name: string) =>

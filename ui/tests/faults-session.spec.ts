@@ -31,14 +31,14 @@ test("session ended while a form is filled (log in again, the form is there)", a
   // One can copy something first, and come back to it.
   await page.keyboard.press("Escape");
   await expect(again).toBeHidden();
+  // What needs a session asks for it again.
   await sheet.getByRole("button", { name: "CREATE PROJECT" }).click();
-  await expect(sheet.getByRole("alert")).toContainText("log in");
-  await sheet.getByRole("button", { name: "CANCEL" }).focus();
-  await page.getByRole("button", { name: "Log in", includeHidden: true }).dispatchEvent("click");
+  await expect(again).toBeVisible();
   await again.getByLabel("User").fill(user);
   await again.getByLabel("Password").fill(password);
   await page.keyboard.press("Enter");
   await expect(again).toBeHidden();
+  await expect(sheet.getByRole("alert")).toContainText("log in");
   await expect(sheet.getByLabel("Project name")).toHaveValue("typed-before");
   await expect(sheet.getByLabel(/^GPU devices/u)).toHaveValue("3");
   await sheet.getByRole("button", { name: "CREATE PROJECT" }).click();
@@ -108,7 +108,8 @@ test("a link used twice", async ({ page, server, watch }) => {
   await page.evaluate(() => localStorage.clear());
   await page.goto("about:blank");
   await page.goto(link);
-  await expect(page.getByRole("alert")).toContainText("used");
+  // And when that was.
+  await expect(page.getByRole("alert")).toContainText(/used.*, at 2\d{3}-/u);
 });
 
 test("the cookie without the page secret", async ({ app: page, context, watch }) => {

@@ -7,8 +7,11 @@ import { type Action, may, type Place, type SessionInfo } from "./rights";
 interface Session {
   /** Undefined while it is loaded, null without a login. */
   info: SessionInfo | null | undefined;
-  /** The session has ended while the page was open: forms on the page are kept. */
-  ended: boolean;
+  /**
+   * Times that a request told that the session has ended while the page was open, 0 with a session:
+   * forms on the page are kept.
+   */
+  ended: number;
   failed: ApiError | undefined;
   logIn: (body: { username: string; password: string } | { once: string }) => Promise<SessionInfo>;
   logOut: (everywhere: boolean) => Promise<void>;
@@ -31,7 +34,7 @@ export function useMay(resource: string, action: Action, place?: Place): boolean
 
 export function SessionProvider({ children }: { children: React.ReactNode }): React.ReactNode {
   const [info, setInfo] = useState<SessionInfo | null>();
-  const [ended, setEnded] = useState(false);
+  const [ended, setEnded] = useState(0);
   const [failed, setFailed] = useState<ApiError>();
 
   const again = useCallback(() => {
@@ -39,7 +42,7 @@ export function SessionProvider({ children }: { children: React.ReactNode }): Re
     // A page that was open with a session stays, with what was typed, until one logs in again.
     const end = () => {
       setInfo((was) => was ?? null);
-      setEnded(true);
+      setEnded((times) => times + 1);
     };
     if (pageSecret() === null) {
       setInfo(null);
@@ -48,7 +51,7 @@ export function SessionProvider({ children }: { children: React.ReactNode }): Re
     get<SessionInfo>("/elastane/v1/session").then(
       (found) => {
         setInfo(found);
-        setEnded(false);
+        setEnded(0);
       },
       (error: ApiError) => {
         if (error.status === 401 || error.status === 403) end();
@@ -58,7 +61,8 @@ export function SessionProvider({ children }: { children: React.ReactNode }): Re
   }, []);
 
   useEffect(() => {
-    listenToSession({ onEnded: () => setEnded(true), onForbidden: again, onOtherTab: again });
+    const onEnded = () => setEnded((times) => times + 1);
+    listenToSession({ onEnded, onForbidden: again, onOtherTab: again });
     again();
   }, [again]);
 
@@ -66,14 +70,14 @@ export function SessionProvider({ children }: { children: React.ReactNode }): Re
     const found = await request<SessionInfo>("POST", "/elastane/v1/session", body);
     keepPageSecret(found.pageSecret ?? null);
     setInfo(found);
-    setEnded(false);
+    setEnded(0);
     return found;
   }, []);
 
   const logOut = useCallback(async (everywhere: boolean) => {
     await request("DELETE", `/elastane/v1/session${everywhere ? "?everywhere=true" : ""}`);
     keepPageSecret(null);
-    setEnded(false);
+    setEnded(0);
     setInfo(null);
   }, []);
 

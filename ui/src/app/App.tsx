@@ -44,11 +44,12 @@ function Pages(): React.ReactNode {
   const { ended } = useSession();
   const [place] = useLocation();
   const loggedOut = useConnection().state === "logged-out";
-  const [later, setLater] = useState(false);
-  const isOut = ended || loggedOut;
-  if (!isOut && later) setLater(false);
+  // The user put it off at this count: the next request that needs a session asks again.
+  const [later, setLater] = useState<number>();
+  const isOut = ended > 0 || loggedOut;
+  if (!isOut && later !== undefined) setLater(undefined);
   return (
-    <Frame onLogIn={isOut ? () => setLater(false) : undefined}>
+    <Frame onLogIn={isOut ? () => setLater(undefined) : undefined}>
       <Boundary place={place}>
         <Suspense fallback={null}>
           <Switch>
@@ -69,7 +70,11 @@ function Pages(): React.ReactNode {
         </Suspense>
       </Boundary>
       {/* The session ended while the page is open: the page below stays, with what was typed. */}
-      <Dialog title="Log in again" isOpen={isOut && !later} onClose={() => setLater(true)}>
+      <Dialog
+        title="Log in again"
+        isOpen={isOut && later !== ended}
+        onClose={() => setLater(ended)}
+      >
         <p className="muted">The session ended. What you typed on this page is kept.</p>
         <Login isEmbedded />
       </Dialog>
