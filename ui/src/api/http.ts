@@ -1,6 +1,6 @@
 // Requests to the API: the page's half of the session, errors as the server words them.
 
-import { Stored } from "../kit/stored";
+import { Stored } from "./stored";
 
 const kept = new Stored("elastane-page");
 

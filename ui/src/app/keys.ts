@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "react";
 import { useLocation } from "wouter";
 
-import { Stored } from "../kit/stored";
+import { Stored } from "../api/stored";
 
 /** Keys that `?` lists. */
 export const KEYS: [keys: string, what: string][] = [

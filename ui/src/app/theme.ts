@@ -1,6 +1,6 @@
 // Light or dark: the reader's choice, else that of the system.
 
-import { Stored } from "../kit/stored";
+import { Stored } from "../api/stored";
 
 export type Theme = "light" | "dark" | "system";
 

@@ -7,7 +7,7 @@ import { Dialog } from "../kit/Dialog";
 import { TextField } from "../kit/Fields";
 import kit from "../kit/kit.module.css";
 import { Menu } from "../kit/Menu";
-import { useStored } from "../kit/stored";
+import { useStored } from "../api/stored";
 
 /** The query of each view by its name. */
 type Saved = [name: string, query: string][];

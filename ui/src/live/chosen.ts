@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 
 import type { Column } from "../kit/grid/columns";
-import { useStored } from "../kit/stored";
+import { useStored } from "../api/stored";
 
 const WIDTH_MIN = 48;
 const WIDTH_MAX = 800;
