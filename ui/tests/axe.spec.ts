@@ -117,6 +117,9 @@ for (const colorScheme of ["light", "dark"] as const) {
           async () => {
             await page.goto(between.url + path);
             await heading(page, name);
+            // Drawn a little later; a grid says so by itself.
+            const drawn = page.locator("[aria-hidden=true][style*='opacity: 1'], [aria-busy=true]");
+            await expect(drawn.first()).toBeVisible();
           },
         ]),
         { page, url: between.url },

@@ -61,6 +61,7 @@ async function stepOne(page: Page, { name, project: of }: Training): Promise<voi
   await page.keyboard.press("c");
   await page.keyboard.press("t");
   await choose(page, "Project", of);
+  await choose(page, "Template", /^Start from scratch/u);
   await type(page, "Training name", name);
   await page.keyboard.press("Enter");
   await expect(page.getByText("step 2 of 2")).toBeVisible();
