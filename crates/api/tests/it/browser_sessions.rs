@@ -407,19 +407,48 @@ async fn twenty_sessions_are_kept_and_each_beginning_is_written_down() {
     .assert_eq(&seen(&log).into_iter().collect::<String>());
 }
 
+/// How a session ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Here,
+    Everywhere,
+    TooMany,
+    Reset,
+}
+
 #[tokio::test]
 async fn a_stream_ends_with_its_session() {
     use futures_util::StreamExt as _;
-    let server = Server::with_teams().await;
-    let (_, login) = ann(&server).await;
-    let (browser, _) = Browser::begin(&server, &login).await;
-    let stream = browser.raw(&server, ("GET", "/elastane/v1/changes"), &Value::Null).await;
-    assert_eq!(stream.status(), StatusCode::OK);
-    let mut stream = stream.into_body().into_data_stream();
-    assert!(stream.next().await.is_some());
-    assert_eq!(browser.ask(&server, ("DELETE", SESSION), &Value::Null).await.0, 204);
-    let rest = async { while stream.next().await.is_some() {} };
-    tokio::time::timeout(std::time::Duration::from_secs(120), rest).await.expect("it ends");
+    for end in [End::Here, End::Everywhere, End::TooMany, End::Reset] {
+        let server = Server::with_teams().await;
+        let (id, login) = ann(&server).await;
+        let begin = async || Browser::begin(&server, &login).await.0;
+        let browser = begin().await;
+        let stream = browser.raw(&server, ("GET", "/elastane/v1/changes"), &Value::Null).await;
+        assert_eq!(stream.status(), StatusCode::OK);
+        let mut stream = stream.into_body().into_data_stream();
+        assert!(stream.next().await.is_some());
+        let ended = match end {
+            End::Here => browser.ask(&server, ("DELETE", SESSION), &Value::Null).await.0,
+            End::Everywhere => {
+                let path = format!("{SESSION}?everywhere=true");
+                begin().await.ask(&server, ("DELETE", &path), &Value::Null).await.0
+            }
+            End::TooMany => {
+                for _ in 0..20 {
+                    begin().await;
+                }
+                204
+            }
+            End::Reset => {
+                server.post(&format!("/api/v1/users/{id}/password"), json!({})).await.0.as_u16()
+            }
+        };
+        assert!(matches!(ended, 200 | 204), "{end:?}: {ended}");
+        let rest = async { while stream.next().await.is_some() {} };
+        let limit = std::time::Duration::from_secs(120);
+        tokio::time::timeout(limit, rest).await.unwrap_or_else(|_| panic!("{end:?}: it goes on"));
+    }
 }
 
 #[tokio::test]
