@@ -174,7 +174,8 @@ test("320 pixels: no form, tab or dialog lies beside the screen", async ({
     await page.setViewportSize({ width: 1440, height: 900 });
     await open({ page, url: crowd.url });
     await page.setViewportSize({ width: 320, height: 640 });
-    expect([view, await sideways(page)]).toEqual([view, 0]);
+    // An open menu is placed again when the page has another size.
+    await expect.poll(() => sideways(page), view).toBe(0);
   }
 });
 
