@@ -1,11 +1,11 @@
 //! Use of the limits for workloads. Owns: what the workloads of each user take in each project, and
-//! if more is allowed. Does not know about: workloads.
+//! if they may take more. Does not know about: workloads.
 
 use std::collections::BTreeMap;
 
 use spec::{OverLimit, UserLimit, UserLimits, WorkloadSpec};
 
-/// What workloads take of the limits.
+/// Amounts of workloads that limits are about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WorkloadUse {
     /// Workloads, without revisions of inferences.

@@ -9,7 +9,8 @@ use crate::fault::Result;
 use crate::reading::read_with;
 use crate::statement::Statement;
 
-/// Of each project the newest is kept, then the second of each, and so on.
+/// Selects the deleted workloads beyond the limit: the newest of each project is kept first, then the
+/// second of each, and so on.
 const BEYOND: &str = "SELECT id FROM workloads WHERE deleted_at IS NOT NULL AND seq NOT IN (
     SELECT seq FROM (
         SELECT seq, deleted_at, ROW_NUMBER()

@@ -301,7 +301,11 @@ async fn node_types_of_a_project_are_changed_by_its_administrator() {
     let id = made["workloadId"].as_str().unwrap().to_owned();
     let of = |all: &[Value]| all.iter().find(|one| one["kind"] == "without_affinity").cloned();
     let to_all = of(&advice(&server, &id).await).unwrap();
-    assert_eq!(to_all["ask"], Value::Null, "who may change both is sent to nobody: {to_all}");
+    assert_eq!(
+        to_all["ask"],
+        Value::Null,
+        "an administrator may change the project and needs nobody else: {to_all}"
+    );
     let path = format!("/elastane/v1/workloads/{id}/explain?parts=diagnosis");
     let (_, found) = call(&server, &ann, ("GET", &path), &Value::Null).await;
     let to_ann = of(found["diagnosis"]["advice"].as_array().unwrap()).unwrap();

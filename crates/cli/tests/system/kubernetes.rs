@@ -126,7 +126,7 @@ fn begin() -> Option<(Cluster, Kube, Sandbox, String)> {
 #[test]
 fn pods_of_two_projects_share_twenty_nodes_by_quota() {
     let Some((_cluster, kube, mut sandbox, server)) = begin() else { return };
-    // A pod goes where its affinity says, and one that fits nowhere is told.
+    // A pod is bound to a node that its affinity selects; without such a node it waits with a reason.
     let above = |number: usize| {
         let condition = json!({"key": "number", "operator": "Gt", "values": [number.to_string()]});
         let terms = json!({"nodeSelectorTerms": [{"matchExpressions": [condition]}]});
