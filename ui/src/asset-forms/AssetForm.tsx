@@ -5,7 +5,7 @@ import { useMay, useSession } from "../api/session";
 import { useSubmit } from "../api/submit";
 import type { AssetMeta } from "../api/types";
 import { Button } from "../kit/Button";
-import { Dialog } from "../kit/Dialog";
+import { Actions, Dialog } from "../kit/Dialog";
 import { type Choice, NumberField, Select, TextField } from "../kit/Fields";
 import { useKept } from "../kit/kept";
 import kit from "../kit/kit.module.css";
@@ -126,12 +126,12 @@ function AssetForm(props: FormProps): React.ReactNode {
         />
         {children(tried)}
         {error && <Failure error={error} />}
-        <div className={kit.actions}>
+        <Actions>
           <Button onPress={close}>CANCEL</Button>
           <Button type="submit" kind="main" isPending={pending}>
             {action}
           </Button>
-        </div>
+        </Actions>
       </form>
     </Dialog>
   );

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from "react-aria-components";
 
 import { Button } from "./Button";
-import css from "./kit.module.css";
+import css from "./dialog.module.css";
 import { Failure } from "./States";
 
 interface Props {
@@ -50,6 +50,11 @@ export function Dialog({
   );
 }
 
+/** The buttons at the end of a form; in a sheet they stay at its bottom edge. */
+export function Actions(props: { isPage?: boolean; children: React.ReactNode }): React.ReactNode {
+  return <div className={`${css.actions} ${props.isPage ? css.ofPage : ""}`}>{props.children}</div>;
+}
+
 interface ConfirmProps {
   title: string;
   /** Description of the loss. */
@@ -74,12 +79,12 @@ export function Confirm(props: ConfirmProps): React.ReactNode {
     <Dialog title={props.title} isOpen onClose={props.onClose} role="alertdialog">
       <div>{props.children}</div>
       {error && <Failure error={error} />}
-      <div className={css.actions}>
+      <Actions>
         <Button onPress={props.onClose}>CANCEL</Button>
         <Button kind="danger" autoFocus isPending={pending} onPress={confirm}>
           {props.action}
         </Button>
-      </div>
+      </Actions>
     </Dialog>
   );
 }

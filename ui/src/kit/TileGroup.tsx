@@ -5,6 +5,7 @@ import { useId, useState } from "react";
 import css from "./kit.module.css";
 import { Search } from "./Search";
 import { NothingMatches } from "./States";
+import own from "./tiles.module.css";
 
 export interface Tile {
   id: string;
@@ -63,7 +64,7 @@ export function TileGroup(props: Props): React.ReactNode {
       data-invalid={problem && true}
     >
       {/* Beside the label: the tiles do not move when it appears. */}
-      <div className={css.tileLabel}>
+      <div className={own.tileLabel}>
         <span id={labelId} className={css.label}>
           {label}
         </span>
@@ -74,16 +75,16 @@ export function TileGroup(props: Props): React.ReactNode {
         )}
       </div>
       {isSearched && (
-        <div className={css.tileSearch}>
+        <div className={own.tileSearch}>
           <Search label={`Search ${label}`} value={search.words} onChange={search.onChange} />
           <span className="muted">
             {Math.min(search.total, TILES_MAX)} of {search.total}
           </span>
         </div>
       )}
-      <div className={css.tiles}>
+      <div className={own.tiles}>
         {tiles.map((tile) => (
-          <label key={tile.id} className={css.tile} title={tile.detail}>
+          <label key={tile.id} className={own.tile} title={tile.detail}>
             <input
               type="radio"
               name={id}

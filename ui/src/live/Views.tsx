@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useLocation, useSearch } from "wouter";
 
 import { Button } from "../kit/Button";
-import { Dialog } from "../kit/Dialog";
+import { Actions, Dialog } from "../kit/Dialog";
 import { TextField } from "../kit/Fields";
 import kit from "../kit/kit.module.css";
 import { Menu } from "../kit/Menu";
@@ -78,11 +78,11 @@ function Save({ saved, onSave, onDelete }: SaveProps): React.ReactNode {
           problem={tried && !given ? "a name is needed" : undefined}
           autoFocus
         />
-        <div className={kit.actions}>
+        <Actions>
           <Button type="submit" kind="main">
             SAVE
           </Button>
-        </div>
+        </Actions>
       </form>
       <ul>
         {saved.map(([one]) => (

@@ -6,9 +6,9 @@ import { useMay } from "../api/session";
 import { useSubmit } from "../api/submit";
 import type { Project } from "../api/types";
 import { Button } from "../kit/Button";
+import { Actions } from "../kit/Dialog";
 import { TextField } from "../kit/Fields";
 import { useKept } from "../kit/kept";
-import kit from "../kit/kit.module.css";
 import page from "../kit/page.module.css";
 import { NoRight, Skeleton } from "../kit/States";
 import { printGpus } from "../kit/Status";
@@ -103,7 +103,7 @@ function StepOne({ draft, change, onContinue }: StepProps & { onContinue: () => 
         problem={tried || namesake ? problem : undefined}
         isRequired
       />
-      <div className={kit.actions} style={{ justifyContent: "flex-start" }}>
+      <Actions isPage>
         <Button type="submit" kind="main">
           CONTINUE
         </Button>
@@ -115,7 +115,7 @@ function StepOne({ draft, change, onContinue }: StepProps & { onContinue: () => 
         >
           DISCARD
         </Button>
-      </div>
+      </Actions>
     </form>
   );
 }

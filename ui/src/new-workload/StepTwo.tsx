@@ -5,8 +5,8 @@ import { Link, useLocation } from "wouter";
 import { post } from "../api/http";
 import { useSubmit } from "../api/submit";
 import { Button } from "../kit/Button";
+import { Actions } from "../kit/Dialog";
 import { TextField } from "../kit/Fields";
-import kit from "../kit/kit.module.css";
 import page from "../kit/page.module.css";
 import { Failure, Skeleton } from "../kit/States";
 import { useServer } from "../live/client";
@@ -74,12 +74,12 @@ export function StepTwo({ draft, change, onBack }: StepProps & { onBack: () => v
           name.
         </p>
       )}
-      <div className={kit.actions} style={{ justifyContent: "flex-start" }}>
+      <Actions isPage>
         <Button type="submit" kind="main" isPending={pending}>
           CREATE TRAINING
         </Button>
         <Button onPress={onBack}>BACK</Button>
-      </div>
+      </Actions>
     </form>
   );
 }

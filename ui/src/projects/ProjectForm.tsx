@@ -3,7 +3,7 @@ import { post } from "../api/http";
 import { useSubmit } from "../api/submit";
 import type { DepartmentForList, Project } from "../api/types";
 import { Button } from "../kit/Button";
-import { Dialog } from "../kit/Dialog";
+import { Actions, Dialog } from "../kit/Dialog";
 import { NumberField, Select, TextField } from "../kit/Fields";
 import { useKept } from "../kit/kept";
 import kit from "../kit/kit.module.css";
@@ -89,12 +89,12 @@ export function ProjectForm({ departments, onCreated, onClose }: Props): React.R
           />
         ))}
         {error && <Failure error={error} />}
-        <div className={kit.actions}>
+        <Actions>
           <Button onPress={close}>CANCEL</Button>
           <Button type="submit" kind="main" isPending={pending}>
             CREATE PROJECT
           </Button>
-        </div>
+        </Actions>
       </form>
     </Dialog>
   );

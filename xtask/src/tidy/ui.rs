@@ -12,6 +12,8 @@ use crate::tree::Tree;
 pub(crate) const BUILT: &str = "crates/ui-dist/dist/SOURCES";
 
 const LINES_MAX: usize = 300;
+/// Ends of the names of sources, and how the comment begins that each opens with.
+const STARTS: [(&str, &str); 3] = [(".ts", "// "), (".tsx", "// "), (".css", "/* ")];
 /// Files that can change the bundle, besides `build/` and `src/`; as in `ui/build/sources.ts`.
 const FILES: [&str; 5] =
     ["index.html", "package-lock.json", "package.json", "tsconfig.json", "vite.config.ts"];
@@ -29,11 +31,13 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (path, text) in tree {
         let Some(own) = path.strip_prefix("ui/src/") else { continue };
-        if !(own.ends_with(".ts") || own.ends_with(".tsx")) || own.ends_with(".d.ts") {
+        let Some((_, start)) = STARTS.iter().find(|(end, _)| own.ends_with(end)) else { continue };
+        if own.ends_with(".d.ts") {
             continue;
         }
-        if !text.starts_with("// ") {
-            faults.push(Fault::new(path, 1, "the first line is `// ` and what the file is"));
+        if !text.starts_with(start) {
+            let what = format!("the first line is `{start}` and what the file is");
+            faults.push(Fault::new(path, 1, what));
         }
         let lines = text.lines().count();
         if lines > LINES_MAX {
@@ -146,10 +150,15 @@ mod tests {
     fn a_file_is_short_and_says_what_it_is() {
         let long = format!("// Long.\n{}", "x\n".repeat(LINES_MAX));
         assert_eq!(
-            said_of(&[("ui/src/kit/a.ts", &long), ("ui/src/kit/b.ts", "const a = 1;\n")]),
+            said_of(&[
+                ("ui/src/kit/a.ts", &long),
+                ("ui/src/kit/b.ts", "const a = 1;\n"),
+                ("ui/src/kit/c.css", ".a {}\n"),
+            ]),
             [
                 "ui/src/kit/a.ts: 301 lines; at most 300",
                 "ui/src/kit/b.ts:1: the first line is `// ` and what the file is",
+                "ui/src/kit/c.css:1: the first line is `/* ` and what the file is",
             ]
         );
     }
