@@ -163,21 +163,37 @@ for (const [name, size] of [
   });
 }
 
+const movements = (page: Page) => page.evaluate(() => document.getAnimations().length);
+
 // The width is what the layout goes by: that of zoom 400 % is the same, and 4K has room.
-test("320 pixels: no form, tab or dialog lies beside the screen", async ({
-  page,
-  crowd,
-  watch,
-}) => {
-  watch.allowFailure(/\/workloads\/none\/events$/u, 404);
-  for (const [view, open] of [...OTHERS, ...TABS, ...DIALOGS]) {
-    await page.setViewportSize({ width: 1440, height: 900 });
-    await open({ page, url: crowd.url });
-    await page.setViewportSize({ width: 320, height: 640 });
-    // An open menu is placed again when the page has another size.
-    await expect.poll(() => sideways(page), view).toBe(0);
-  }
-});
+for (const [name, dir] of [
+  ["320 pixels, reduced motion", "ltr"],
+  ["320 pixels, reduced motion, right to left", "rtl"],
+] as const) {
+  test(`${name}: no form, tab or dialog lies beside the screen or moves by itself`, async ({
+    page,
+    crowd,
+    watch,
+  }) => {
+    watch.allowFailure(/\/workloads\/none\/events$/u, 404);
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    await page.addInitScript((given) => {
+      addEventListener("DOMContentLoaded", () => (document.documentElement.dir = given));
+    }, dir);
+    for (const [view, open] of [...OTHERS, ...TABS, ...DIALOGS]) {
+      await page.setViewportSize({ width: 1440, height: 900 });
+      await open({ page, url: crowd.url });
+      expect([view, await movements(page), await sideways(page)]).toEqual([view, 0, 0]);
+      // The pane and sheets are at the end of the line.
+      const atEnd = page.getByRole("region", { name: /^Workload w/u });
+      const box = (await atEnd.isVisible()) && (await atEnd.boundingBox());
+      if (box) expect([view, box.x < 720]).toEqual([view, dir === "rtl"]);
+      await page.setViewportSize({ width: 320, height: 640 });
+      // An open menu is placed again when the page has another size.
+      await expect.poll(() => sideways(page), view).toBe(0);
+    }
+  });
+}
 
 test("forced-colors: states, bars and what is chosen stay apart", async ({ page, crowd }) => {
   await page.emulateMedia({ forcedColors: "active" });
@@ -213,7 +229,7 @@ test("reduced motion: nothing moves by itself", async ({ page }) => {
   await page.emulateMedia({ reducedMotion: "reduce" });
   for (const name of PAGES) {
     await goTo(page, name);
-    expect(await page.evaluate(() => document.getAnimations().length)).toBe(0);
+    expect(await movements(page)).toBe(0);
   }
 });
 
@@ -251,4 +267,30 @@ test("true counts for a screen reader", async ({ page, crowd }) => {
   await page.getByRole("rowheader").first().focus();
   await page.keyboard.press("Control+End");
   await expect(grid.locator(`[aria-rowindex='${MANY + 1}']`)).toBeInViewport();
+
+  // The other grids, whole and with a filter, beside the numbers of the server.
+  const count = async (path: string, field: string) =>
+    (await crowd.api<Record<string, unknown[]>>("GET", path))[field]?.length ?? 0;
+  for (const [name, path, total, one] of [
+    ["Projects", "/projects", await count("/api/v1/org-unit/projects", "projects"), "team-b"],
+    [
+      "Environments",
+      "/assets/environments",
+      await count("/api/v1/asset/environment", "entries"),
+      "jupyter-lab",
+    ],
+    [
+      "Compute resources",
+      "/assets/compute-resources",
+      await count("/api/v1/asset/compute", "entries"),
+      "one-gpu",
+    ],
+  ] as const) {
+    const rows = page.getByRole("grid", { name });
+    await page.goto(crowd.url + path);
+    await expect(rows).toHaveAttribute("aria-rowcount", String(total + 1));
+    await page.goto(`${crowd.url}${path}?q=${one}`);
+    await expect(rows).toHaveAttribute("aria-rowcount", "2");
+    await expect(page.getByText(`1 of ${total}`)).toBeVisible();
+  }
 });

@@ -167,9 +167,8 @@ export const DIALOGS: View[] = [
     "the exact time of a cell",
     async ({ page, url }) => {
       await page.goto(`${url}/workloads`);
-      await page.getByRole("rowheader").first().focus();
-      await page.keyboard.press("End");
-      await page.keyboard.press("ArrowLeft");
+      const time = page.getByRole("gridcell").filter({ has: page.getByRole("time") });
+      await time.first().focus();
       await expect(page.getByRole("tooltip")).toBeVisible();
     },
   ],

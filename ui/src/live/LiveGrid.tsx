@@ -35,24 +35,22 @@ interface Props<K extends Kind> {
   empty: React.ReactNode;
 }
 
-const NONE: Condition[] = [];
-
 /** The beginning of a text that may be of any length. */
 function shorten(text: string): string {
   return text.length > 40 ? `${text.slice(0, 40)}…` : text;
 }
 
 export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
-  const { kind, always = NONE, filters = [], empty } = props;
+  const { kind, always, filters = [], empty } = props;
   const [list, change] = useList();
   const [range, setRange] = useState({ from: 0, to: 60 });
   const [frozen, setFrozen] = useState(false);
   const sort = list.sort ?? props.sort;
   const descending = list.sort ? list.descending : props.descending === true;
-  const conditions = [...always, ...list.conditions];
   const answer = useView({
     kind,
-    conditions,
+    always,
+    conditions: list.conditions,
     search: list.search,
     sort,
     descending,

@@ -5,6 +5,8 @@ import type { Kind, Kinds } from "./rows";
 /** View of a kind that a tab requests. */
 export interface ViewSpec<K extends Kind = Kind> {
   kind: K;
+  /** Conditions of what the list is of: no filter, but a part of the kind. */
+  always?: Condition[] | undefined;
   conditions?: Condition[];
   /** Conditions of which one has to hold. */
   anyOf?: Condition[] | undefined;
@@ -33,7 +35,7 @@ export interface Versioned<T> {
 export interface ViewAnswer<T> {
   /** How many rows match. */
   total: number;
-  /** How many objects of the kind there are. */
+  /** How many there are without filters. */
   all: number;
   /** How many new rows a frozen view does not show yet. */
   fresh: number;

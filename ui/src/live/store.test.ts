@@ -48,6 +48,16 @@ test("of some conditions one has to hold, beside those that all have to", () => 
   expect(names(store, { anyOf: [] })).toEqual([]);
 });
 
+test("all are what the list is of, whatever is filtered", () => {
+  const store = new Store();
+  for (const id of ["a", "b"]) store.set("workload", id, workload(id, { departmentId: "1" }));
+  store.set("workload", "c", workload("c", { departmentId: "2" }));
+  const always = [is("departmentId", "1")];
+  const spec = { kind: "workload" as const, always, conditions: [is("id", "b|c")] };
+  const { all, total } = store.view(spec, { order: [] });
+  expect({ all, total }).toEqual({ all: 2, total: 1 });
+});
+
 test("of events the last ones are kept", () => {
   const store = new Store();
   for (let seq = 1; seq <= 1000; seq += 1) store.set("event", String(seq), { seq } as LiveEvent);

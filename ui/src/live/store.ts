@@ -96,7 +96,7 @@ export class Store {
   /** Answers a view. `before` is the order it had, which a frozen view keeps; it is replaced. */
   view(spec: ViewSpec, before: { order: string[] }): ViewAnswer<Kinds[Kind]> {
     const objects = this.#of(spec.kind);
-    const order = this.#order(spec);
+    const { order, all } = this.#order(spec);
     let fresh = 0;
     let matching: Set<string> | undefined;
     const placed = new Set(before.order);
@@ -122,16 +122,21 @@ export class Store {
     }
     const { conditions, search, sort, descending } = spec;
     const key = JSON.stringify([conditions, search, sort, descending]);
-    return { total: before.order.length, all: objects.size, fresh, from, order: key, rows };
+    return { total: before.order.length, all, fresh, from, order: key, rows };
   }
 
-  #order(spec: ViewSpec): string[] {
+  /** The ids that match, in their order, and how many there are without filters. */
+  #order(spec: ViewSpec): { order: string[]; all: number } {
     const fields = SEARCHED[spec.kind] ?? ["name"];
     const words = (spec.search ?? "").toLowerCase().split(/\s+/u).filter(Boolean);
+    const always = (spec.always ?? []).map(test);
     const tests = (spec.conditions ?? []).map(test);
+    let all = 0;
     const alternatives = spec.anyOf?.map(test);
     const found: { id: string; key: unknown }[] = [];
     for (const [id, { object }] of this.#of(spec.kind)) {
+      if (!always.every((holds) => holds(object))) continue;
+      all += 1;
       if (!tests.every((holds) => holds(object))) continue;
       if (alternatives && !alternatives.some((holds) => holds(object))) continue;
       if (words.length > 0) {
@@ -147,7 +152,7 @@ export class Store {
       const sign = spec.descending ? -1 : 1;
       found.sort((a, b) => inOrder(a.key, b.key, sign) || (a.id < b.id ? -1 : 1));
     }
-    return found.map(({ id }) => id);
+    return { order: found.map(({ id }) => id), all };
   }
 
   #key({ sort, kind }: ViewSpec, object: Kinds[Kind]): unknown {
