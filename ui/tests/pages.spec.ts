@@ -64,6 +64,23 @@ test("Overview: tiles, bars, reasons of waiting workloads, and what just happene
   await expect(page.getByText("2 of 5")).toBeVisible();
 });
 
+/** A name as long as one may be. */
+const long = (name: string): string => name.padEnd(49, "x");
+
+test("Overview: the whole sentence of a stop, of which the row has the beginning", async ({
+  page,
+  own,
+}) => {
+  const [a, b] = [await own.project(long("a")), await own.project(long("b"))];
+  const compute = { gpuDevicesRequest: 2 };
+  await own.submit(a, "a1", { compute });
+  await own.submit(a, long("a2"), { compute });
+  await own.submit(b, long("b1"), { compute });
+  await logIn(page, own);
+  const happened = section(page, /^Last stopped or moved$/u).getByRole("listitem");
+  await expect(happened).toContainText(`stopped so that ${long("b")}/${long("b1")} gets its quota`);
+});
+
 test("Nodes: which workloads hold how much of each GPU, and what is out of service", async ({
   page,
   own,

@@ -9,7 +9,8 @@ import { NoRight, Skeleton } from "../kit/States";
 import { Code, countGpus, printGpus, projectColor } from "../kit/Status";
 import { Clock } from "../kit/time";
 import { useAll, useCounts, useSome } from "../live/client";
-import type { WorkloadCounts } from "../live/protocol";
+import { useExplanation } from "../live/explained";
+import type { WorkloadCounts, WorkloadEviction } from "../live/protocol";
 
 export default function Overview(): React.ReactNode {
   const mayRead = useMay("workloads", "read");
@@ -201,17 +202,26 @@ function JustHappened({ counts }: { counts: WorkloadCounts }): React.ReactNode {
       <h2>Last stopped or moved</h2>
       {counts.evictions.length === 0 && <p className="muted">No workload yet</p>}
       <ul className={page.lines}>
-        {counts.evictions.map(({ id, name, projectName, code, message, at }) => (
-          <li key={id}>
-            <span className="muted">
-              <Clock at={at} isStop />
-            </span>{" "}
-            <span style={{ color: "var(--evicted)" }}>▲</span> <Code>{code}</Code>{" "}
-            <Link href={`/workloads/${id}/explain`}>{name}</Link> of {projectName}
-            <p className="muted">{message}</p>
-          </li>
+        {counts.evictions.map((eviction) => (
+          <Happened key={eviction.id} eviction={eviction} />
         ))}
       </ul>
     </section>
+  );
+}
+
+/** A line; its sentence is that of the row, which may be cut, until the whole one is there. */
+function Happened({ eviction }: { eviction: WorkloadEviction }): React.ReactNode {
+  const { id, name, projectName, code, at } = eviction;
+  const whole = useExplanation("known", id, [at]).data?.lastEviction;
+  return (
+    <li>
+      <span className="muted">
+        <Clock at={at} isStop />
+      </span>{" "}
+      <span style={{ color: "var(--evicted)" }}>▲</span> <Code>{code}</Code>{" "}
+      <Link href={`/workloads/${id}/explain`}>{name}</Link> of {projectName}
+      <p className="muted">{whole?.at === at ? whole.message : eviction.message}</p>
+    </li>
   );
 }

@@ -1,21 +1,18 @@
 // Why a workload waits or was stopped, what would let it start, and who holds what it needs.
-import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
-
-import { get } from "../api/http";
 import type { Advice, AdvisedChange, Diagnosis, Explanation, StartEstimate } from "../api/types";
 import { NodeLink, ProjectLink, WorkloadLink } from "./links";
 import page from "../kit/page.module.css";
 import { Command, Failure, Skeleton } from "../kit/States";
 import { Code, countGpus, printGpus } from "../kit/Status";
 import { Clock } from "../kit/time";
+import { useExplanation } from "../live/explained";
 import type { WorkloadRow } from "../live/rows";
 
 export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
-  // Requested again when the row has changed, never by the clock.
   const moment = [row.phase, row.phaseUpdatedAt, row.why, row.lastEviction?.at];
-  const known = useParts("known", row.id, moment);
+  const known = useExplanation("known", row.id, moment);
   // Tried out on a copy of the cluster: what is known at once does not wait for it.
-  const found = useParts("diagnosis,estimate", row.id, moment);
+  const found = useExplanation("diagnosis,estimate", row.id, moment);
   const said = known.data;
   if (known.error) return <Failure error={known.error} onRetry={() => void known.refetch()} />;
   if (!said) return <Skeleton rows={5} height={56} />;
@@ -77,14 +74,6 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
       )}
     </div>
   );
-}
-
-function useParts(parts: string, id: string, moment: unknown[]): UseQueryResult<Explanation> {
-  return useQuery({
-    queryKey: ["explain", id, parts, ...moment],
-    queryFn: () => get<Explanation>(`/elastane/v1/workloads/${id}/explain?parts=${parts}`),
-    placeholderData: keepPreviousData,
-  });
 }
 
 function Start({ estimate }: { estimate: StartEstimate }): React.ReactNode {
