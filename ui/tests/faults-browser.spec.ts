@@ -90,7 +90,9 @@ for (const [kind, worker] of [
     }, worker === "one for this tab");
     await logIn(page, server);
     await expect(connection(page)).toHaveText("live");
-    expect(page.workers()).toHaveLength(worker === "one for this tab" ? 1 : 0);
+    const alone = worker === "one for this tab";
+    expect(page.workers()).toHaveLength(alone ? 1 : 0);
+    expect(await sharedWorkers(page)).toHaveLength(alone ? 0 : 1);
     await liveIn(page, server, team.id);
     // The choice lives as long as the page.
     await page.getByRole("button", { name: /^Account of/u }).click();
@@ -99,6 +101,16 @@ for (const [kind, worker] of [
     await page.reload();
     await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
   });
+}
+
+/** Addresses of the workers that tabs of the browser of a page share. */
+async function sharedWorkers(page: Page): Promise<string[]> {
+  const asked = await page.context().newCDPSession(page);
+  const { targetInfo } = await asked.send("Target.getTargetInfo");
+  const { targetInfos } = await asked.send("Target.getTargets");
+  const ours = ({ type, browserContextId }: (typeof targetInfos)[number]) =>
+    type === "shared_worker" && browserContextId === targetInfo.browserContextId;
+  return targetInfos.filter(ours).map(({ url }) => url);
 }
 
 /** Submits a training, which appears without a reload. */

@@ -68,18 +68,23 @@ test("role given or taken while a page is open", async ({ page, server, team }) 
 });
 
 test("403 for one widget of a page", async ({ page, server, between, team, watch }) => {
-  watch.expectFailure(/\/events$/u, 403);
-  await server.submit(team.id, "a1");
+  watch.expectFailure(/\/(events|explain)$/u, 403);
+  await server.submit(team.id, "a1", { compute: { gpuDevicesRequest: 64 } });
   await logIn(page, server, between);
   between.refuse(/\/events\?/u, 403, "reading the events of workloads needs the role Viewer");
+  between.refuse(/parts=diagnosis/u, 403, "trying it out needs the role Viewer");
   await goTo(page, "Workloads");
   await rowOf(page, "a1").click();
   const pane = page.getByRole("region", { name: "Workload a1" });
+  // A part of a tab: what is known is beside it.
+  await expect(pane.getByRole("alert")).toContainText("trying it out needs the role Viewer");
+  await expect(pane).toContainText("P101");
+  // A whole tab: the others are as they were.
   await pane.getByRole("tab", { name: "Event history" }).click();
   await expect(pane.getByRole("alert")).toContainText("needs the role Viewer · request r-1");
   await pane.getByRole("tab", { name: "Details" }).click();
   await expect(pane).toContainText("runai.jfrog.io/demo/quickstart");
-  await expect(rowOf(page, "a1")).toContainText("Running");
+  await expect(rowOf(page, "a1")).toContainText("Pending");
 });
 
 test("what a role does not show is left out, and the rest of the page works", async ({
