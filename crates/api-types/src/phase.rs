@@ -53,6 +53,11 @@ impl WorkloadPhase {
         (Self::Failed, "Failed"),
     ];
 
+    /// All that have a name.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::NAMED.into_iter().map(|(phase, _)| phase)
+    }
+
     /// The phase of this name.
     #[must_use]
     pub fn of(name: &str) -> Self {

@@ -645,6 +645,22 @@ export interface Parent {
   name: string;
 }
 
+export interface Phases {
+  Creating: { waits: false; isOver: false };
+  Pending: { waits: true; isOver: false };
+  Resuming: { waits: true; isOver: false };
+  Initializing: { waits: false; isOver: false };
+  Running: { waits: false; isOver: false };
+  Degraded: { waits: false; isOver: false };
+  Updating: { waits: false; isOver: false };
+  Stopping: { waits: false; isOver: false };
+  Stopped: { waits: false; isOver: false };
+  Deleting: { waits: false; isOver: false };
+  Terminating: { waits: false; isOver: false };
+  Completed: { waits: false; isOver: true };
+  Failed: { waits: false; isOver: true };
+}
+
 export interface Pod1 {
   allocatedResources: AllocatedResources;
   clusterId: string;
@@ -877,6 +893,8 @@ export interface RequestedPods {
   number: number;
   parallelism?: number | null;
 }
+
+export type ResetReason = "start" | "other-epoch" | "too-old" | "access";
 
 export type ResourceKind = "gpu" | "cpu" | "memory";
 

@@ -9,7 +9,8 @@ interface Look {
 const MOVING: Look = { shape: "◐", color: "var(--moving)" };
 const ENDED: Look = { shape: "■", color: "var(--ended)" };
 
-const LOOKS: Record<string, Look> = {
+/** Looks of the states of workloads and nodes. */
+export const LOOKS: Record<string, Look> = {
   Running: { shape: "●", color: "var(--running)" },
   Ready: { shape: "●", color: "var(--running)" },
   Pending: { shape: "◔", color: "var(--waiting)" },
@@ -17,6 +18,7 @@ const LOOKS: Record<string, Look> = {
   Initializing: MOVING,
   Resuming: MOVING,
   Stopping: MOVING,
+  Terminating: MOVING,
   Updating: MOVING,
   Deleting: MOVING,
   Degraded: { shape: "◑", color: "var(--waiting)" },
@@ -25,19 +27,6 @@ const LOOKS: Record<string, Look> = {
   Completed: { shape: "✓", color: "var(--ended)" },
   Stopped: ENDED,
 };
-
-/** The states of workloads, in the order in which filters offer them. */
-export const PHASES = [
-  "Running",
-  "Pending",
-  "Creating",
-  "Initializing",
-  "Degraded",
-  "Stopped",
-  "Failed",
-  "Completed",
-  "Deleting",
-];
 
 export function Status({
   of,

@@ -1,4 +1,5 @@
 // The connection to the change stream: reads it, keeps the position, and connects again.
+import type { ResetReason } from "../api/types";
 import type { Connection } from "./protocol";
 import { KINDS, type Kind, type Kinds } from "./rows";
 import { EventParser } from "./sse";
@@ -12,7 +13,7 @@ const SILENCE_MS_MAX = 40_000;
 interface Change {
   type: "reset" | "changed" | "deleted" | "synced";
   /** Reason of a reset. */
-  reason?: string;
+  reason?: ResetReason;
   kind: string;
   id: string;
   object: Kinds[Kind];

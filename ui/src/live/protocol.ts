@@ -57,6 +57,8 @@ export type Connection =
 export interface WorkloadCounts {
   phases: Record<string, number>;
   gpusAllocated: number;
+  /** Workloads that wait for places, and the GPUs that they ask for. */
+  workloadsWaiting: number;
   gpusWaiting: number;
   waiting: { code: string; message: string; count: number; gpus: number }[];
   evictions: WorkloadEviction[];

@@ -8,6 +8,7 @@ import type {
   Gpu,
   LiveEvent,
   Node,
+  Phases,
   Pod1 as Pod,
   Project,
   Reason,
@@ -70,6 +71,40 @@ export const CATEGORIES: Record<string, string> = {
   Distributed: "Train",
   Inference: "Deploy",
 } satisfies Categories;
+
+/** Phases of a workload: if it waits for places in them, and if it has ended for good. */
+const ALL_PHASES: Phases = {
+  Creating: { waits: false, isOver: false },
+  Pending: { waits: true, isOver: false },
+  Resuming: { waits: true, isOver: false },
+  Initializing: { waits: false, isOver: false },
+  Running: { waits: false, isOver: false },
+  Degraded: { waits: false, isOver: false },
+  Updating: { waits: false, isOver: false },
+  Stopping: { waits: false, isOver: false },
+  Stopped: { waits: false, isOver: false },
+  Deleting: { waits: false, isOver: false },
+  Terminating: { waits: false, isOver: false },
+  Completed: { waits: false, isOver: true },
+  Failed: { waits: false, isOver: true },
+};
+
+/** Names of the phases, in the order of a workload's life. */
+export const PHASES = Object.keys(ALL_PHASES);
+
+function phaseOf(name: string): Phases[keyof Phases] | undefined {
+  return ALL_PHASES[name as keyof Phases];
+}
+
+/** True if a workload of this phase waits for places. */
+export function waits(phase: string): boolean {
+  return phaseOf(phase)?.waits ?? false;
+}
+
+/** True if a workload of this phase has ended for good. */
+export function isOver(phase: string): boolean {
+  return phaseOf(phase)?.isOver ?? false;
+}
 
 /** A template, whose values are what a creation of its type takes. */
 export interface TemplateRow extends WorkloadTemplate {

@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 
 import type { Condition } from "./conditions";
 import type { LiveEvent } from "../api/types";
-import type { Kinds, WorkloadRow } from "./rows";
+import { LOOKS } from "../kit/Status";
+import { type Kinds, PHASES, type WorkloadRow } from "./rows";
 import { inOrder, Store } from "./store";
 
 function workload(id: string, more: Partial<WorkloadRow> = {}): WorkloadRow {
@@ -98,6 +99,13 @@ test("a shared reason is in every row that names it, and rows are new when it ch
   expect((view()?.object as WorkloadRow | undefined)?.reasons?.[0]?.message).toBe("two");
   expect(view()?.version).toBeGreaterThan(first?.version ?? 0);
   expect(store.counts().waiting).toEqual([{ code: "P102", message: "two", count: 1, gpus: 1 }]);
+});
+
+test("workloads that wait after a suspension count as those that have not run", () => {
+  const store = new Store();
+  for (const phase of PHASES) store.set("workload", phase, workload(phase, { phase }));
+  expect(store.counts()).toMatchObject({ workloadsWaiting: 2, gpusWaiting: 2 });
+  expect(PHASES.filter((phase) => !(phase in LOOKS))).toEqual([]);
 });
 
 function sorted(all: unknown[], sign: 1 | -1): unknown[] {

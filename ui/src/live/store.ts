@@ -2,7 +2,7 @@
 import type { SharedReason } from "../api/types";
 import { test, valueAt } from "./conditions";
 import type { Versioned, ViewAnswer, ViewSpec, WorkloadCounts } from "./protocol";
-import { CATEGORIES, type Kind, type Kinds, NOTHING, type WorkloadRow } from "./rows";
+import { CATEGORIES, type Kind, type Kinds, NOTHING, waits, type WorkloadRow } from "./rows";
 
 /** Fields that the search box looks in, by kind. */
 const SEARCHED: Partial<Record<Kind, string[]>> = {
@@ -178,7 +178,7 @@ export class Store {
     const waiting = new Map<string, WorkloadCounts["waiting"][number]>();
     const evictions: WorkloadCounts["evictions"] = [];
     let gpusAllocated = 0;
-    let gpusWaiting = 0;
+    let [workloadsWaiting, gpusWaiting] = [0, 0];
     for (const { object } of this.#of("workload").values()) {
       const row = object as WorkloadRow;
       phases[row.phase] = (phases[row.phase] ?? 0) + 1;
@@ -187,7 +187,8 @@ export class Store {
         const { id, name, projectName } = row;
         evictions.push({ id, name, projectName, ...row.lastEviction });
       }
-      if (row.phase !== "Pending") continue;
+      if (!waits(row.phase)) continue;
+      workloadsWaiting += 1;
       gpusWaiting += row.gpusRequested;
       const [first] = this.#reasonsOf(row) ?? [];
       if (!first) continue;
@@ -204,6 +205,7 @@ export class Store {
     return {
       phases,
       gpusAllocated,
+      workloadsWaiting,
       gpusWaiting,
       waiting: [...waiting.values()].toSorted((a, b) => b.count - a.count),
       evictions: evictions.slice(0, 8),

@@ -11,6 +11,7 @@ import { Clock } from "../kit/time";
 import { useAll, useCounts, useSome } from "../live/client";
 import { useExplanation } from "../live/explained";
 import type { WorkloadCounts, WorkloadEviction } from "../live/protocol";
+import { PHASES, waits } from "../live/rows";
 
 export default function Overview(): React.ReactNode {
   const mayRead = useMay("workloads", "read");
@@ -76,9 +77,9 @@ function Tiles({ counts }: { counts: WorkloadCounts }): React.ReactNode {
       />
       <Figure
         name="Pending workloads"
-        value={String(counts.phases.Pending ?? 0)}
+        value={String(counts.workloadsWaiting)}
         detail={counts.gpusWaiting > 0 ? `wait for ${countGpus(counts.gpusWaiting)}` : undefined}
-        to="/workloads?f=phase%3D%3DPending"
+        to={`/workloads?f=${encodeURIComponent(`phase==${PHASES.filter(waits).join("|")}`)}`}
       />
     </ul>
   );
@@ -175,7 +176,7 @@ function WhoHasWhat({ projects, total }: ShownProjects): React.ReactNode {
 }
 
 function WhyWaiting({ counts }: { counts: WorkloadCounts }): React.ReactNode {
-  const waiting = counts.phases.Pending ?? 0;
+  const waiting = counts.workloadsWaiting;
   return (
     <section className={page.card}>
       <h2>

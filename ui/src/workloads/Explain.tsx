@@ -6,7 +6,7 @@ import { Command, Failure, Skeleton } from "../kit/States";
 import { Code, countGpus, printGpus } from "../kit/Status";
 import { Clock } from "../kit/time";
 import { useExplanation } from "../live/explained";
-import type { WorkloadRow } from "../live/rows";
+import { waits, type WorkloadRow } from "../live/rows";
 
 export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
   const moment = [row.phase, row.phaseUpdatedAt, row.why, row.lastEviction?.at];
@@ -55,7 +55,7 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
       {found.isPending && said.pendingReasons.length > 0 && <Skeleton rows={3} height={56} />}
       {startEstimate && <Start estimate={startEstimate} />}
       {diagnosis && diagnosis.advice.length > 0 && (
-        <WhatHelps advice={diagnosis.advice} runs={!["Pending", "Resuming"].includes(said.phase)} />
+        <WhatHelps advice={diagnosis.advice} runs={!waits(said.phase)} />
       )}
       {diagnosis && <Holders of={diagnosis} />}
       {diagnosis && <Ahead of={diagnosis} />}

@@ -6,7 +6,7 @@ import { Gone } from "../kit/States";
 import { Status } from "../kit/Status";
 import { Tabs } from "../kit/Tabs";
 import { Age } from "../kit/time";
-import type { WorkloadRow } from "../live/rows";
+import { waits, type WorkloadRow } from "../live/rows";
 import { type ActionName, actionsOf } from "./Act";
 import { Details } from "./Details";
 import { Explain } from "./Explain";
@@ -33,7 +33,7 @@ export function Pane({ row, gone, tab, onTab, onClose, onAct }: Props): React.Re
   };
   const pods = { id: "pods", name: "Pods", content: <Pods row={row} /> };
   const details = { id: "details", name: "Details", content: <Details row={row} /> };
-  const waits = row.phase === "Pending" || row.lastEviction !== undefined;
+  const opensOnWhy = waits(row.phase) || row.lastEviction !== undefined;
   return (
     <section
       className={page.pane}
@@ -67,7 +67,7 @@ export function Pane({ row, gone, tab, onTab, onClose, onAct }: Props): React.Re
       </div>
       <Tabs
         label={`About ${row.name}`}
-        value={gone ? "events" : (tab ?? (waits ? "explain" : "events"))}
+        value={gone ? "events" : (tab ?? (opensOnWhy ? "explain" : "events"))}
         onChange={onTab}
         // Of a deleted workload the server has the events alone.
         tabs={gone ? [events] : [explain, events, pods, details]}

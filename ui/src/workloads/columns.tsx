@@ -2,9 +2,7 @@
 import type { Column } from "../kit/grid/columns";
 import { Code, printBytes, printGpus, Status } from "../kit/Status";
 import { Age, Clock } from "../kit/time";
-import { CATEGORIES, type WorkloadRow } from "../live/rows";
-
-const ENDED = new Set(["Completed", "Failed", "Stopped"]);
+import { CATEGORIES, isOver, type WorkloadRow, waits } from "../live/rows";
 
 /** Why it waits, was stopped or failed; the code first, since the end is what gets cut. */
 export function Why({ of: row }: { of: WorkloadRow }): React.ReactNode {
@@ -15,7 +13,7 @@ export function Why({ of: row }: { of: WorkloadRow }): React.ReactNode {
   if (!first && !row.lastEviction) return null;
   return (
     <>
-      {row.lastEviction && row.phase === "Pending" && (
+      {row.lastEviction && waits(row.phase) && (
         <span title={row.lastEviction.message}>
           <span style={{ color: "var(--evicted)" }}>▲</span> <Code>{row.lastEviction.code}</Code>{" "}
           stopped{first && " · "}
@@ -282,5 +280,5 @@ export function columnsOf(
 
 /** True if it ended, and can be run again. */
 export function isEnded(row: WorkloadRow): boolean {
-  return ENDED.has(row.phase);
+  return isOver(row.phase) || row.phase === "Stopped";
 }

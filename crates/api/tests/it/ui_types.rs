@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use api_types::WorkloadPhase;
 use expect_test::expect_file;
 use serde_json::{Map, Value};
 use spec::WorkloadKind;
@@ -23,7 +24,8 @@ async fn types_of_the_interface_are_those_of_the_api() {
     assert!(wanted.contains("Workload"), "{wanted:?}");
     let document = Server::new().await.get("/elastane/v1/openapi.json").await;
     let schemas = document["components"]["schemas"].as_object().unwrap();
-    let mut types = BTreeMap::from([("Categories".to_owned(), categories())]);
+    let mut types =
+        BTreeMap::from([("Categories".to_owned(), categories()), ("Phases".to_owned(), phases())]);
     for name in wanted {
         declare(&name, schemas, &mut types);
     }
@@ -36,6 +38,16 @@ fn categories() -> String {
     let one = |kind: WorkloadKind| format!("  {kind:?}: \"{}\";\n", convert::category(kind));
     let all: String = WorkloadKind::ALL.into_iter().map(one).collect();
     format!("export interface Categories {{\n{all}}}")
+}
+
+/// Declares the phases of a workload: if it waits for places in them, and if it has ended for good.
+fn phases() -> String {
+    let one = |phase: WorkloadPhase| {
+        let (waits, is_over) = (phase.waits(), phase.is_over());
+        format!("  {}: {{ waits: {waits}; isOver: {is_over} }};\n", phase.name())
+    };
+    let all: String = WorkloadPhase::all().map(one).collect();
+    format!("export interface Phases {{\n{all}}}")
 }
 
 /// Adds the names that TypeScript files below a folder import from `api/types`.
