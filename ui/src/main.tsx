@@ -11,7 +11,11 @@ import "./app/tokens.css";
 applyTheme();
 
 const queries = new QueryClient({
-  defaultOptions: { queries: { retry: false, refetchOnWindowFocus: false } },
+  // A server on this machine answers without any network.
+  defaultOptions: {
+    queries: { retry: false, refetchOnWindowFocus: false, networkMode: "always" },
+    mutations: { networkMode: "always" },
+  },
 });
 
 const root = document.querySelector("#root");
