@@ -1,23 +1,23 @@
 // Pages by address, and the login before them.
-import { lazy, Suspense, useEffect, useState } from "react";
+import { Suspense, useEffect, useState } from "react";
 import { I18nProvider, RouterProvider } from "react-aria-components";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 
 import { pageSecret } from "../api/http";
 import { useSession } from "../api/session";
-import { Boundary } from "../kit/Boundary";
+import { Boundary, page } from "../kit/Boundary";
 import { Dialog } from "../kit/Dialog";
 import { Failure, NoPage, Waiting } from "../kit/States";
 import { onAccessChanged, startLive, useConnection } from "../live/client";
 import { ChangePassword, Login } from "../login/Login";
 import { Frame } from "./Frame";
 
-const Overview = lazy(() => import("../overview/Overview"));
-const Workloads = lazy(() => import("../workloads/Workloads"));
-const NewWorkload = lazy(() => import("../new-workload/NewWorkload"));
-const Projects = lazy(() => import("../projects/Projects"));
-const Nodes = lazy(() => import("../nodes/Nodes"));
-const Assets = lazy(() => import("../assets/Assets"));
+const Overview = page(() => import("../overview/Overview"));
+const Workloads = page(() => import("../workloads/Workloads"));
+const NewWorkload = page(() => import("../new-workload/NewWorkload"));
+const Projects = page(() => import("../projects/Projects"));
+const Nodes = page(() => import("../nodes/Nodes"));
+const Assets = page(() => import("../assets/Assets"));
 
 export function App(): React.ReactNode {
   const { info, failed, again } = useSession();
@@ -28,14 +28,14 @@ export function App(): React.ReactNode {
     if (secret !== undefined) startLive(secret);
   }, [secret]);
   useEffect(() => onAccessChanged(again), [again]);
-  let page: React.ReactNode = <Waiting />;
-  if (info === null) page = <Login />;
-  else if (info?.mustChangePassword) page = <ChangePassword />;
-  else if (info) page = <Pages />;
-  else if (failed) page = <Failure error={failed} onRetry={again} />;
+  let shown: React.ReactNode = <Waiting />;
+  if (info === null) shown = <Login />;
+  else if (info?.mustChangePassword) shown = <ChangePassword />;
+  else if (info) shown = <Pages />;
+  else if (failed) shown = <Failure error={failed} onRetry={again} />;
   return (
     <I18nProvider locale={locale}>
-      <RouterProvider navigate={navigate}>{page}</RouterProvider>
+      <RouterProvider navigate={navigate}>{shown}</RouterProvider>
     </I18nProvider>
   );
 }

@@ -1,5 +1,5 @@
 // Replacement of a page that failed, or one of whose files is missing.
-import { Component } from "react";
+import { Component, lazy } from "react";
 
 import { Button } from "./Button";
 import { Empty } from "./States";
@@ -15,9 +15,20 @@ interface State {
   error: Error | undefined;
 }
 
-/** True if a file of the interface is missing; the words are those of the browsers. */
-function isMissingFile({ message }: Error): boolean {
-  return /dynamically imported module|module script failed|preload CSS/iu.test(message);
+/** A file of the interface cannot be had. */
+export class MissingFile extends Error {}
+
+/** A page whose files are fetched when it is first shown. */
+export function page<Properties>(
+  fetched: () => Promise<{ default: React.ComponentType<Properties> }>,
+): React.LazyExoticComponent<React.ComponentType<Properties>> {
+  return lazy(async () => {
+    try {
+      return await fetched();
+    } catch (error) {
+      throw new MissingFile(error instanceof Error ? error.message : String(error));
+    }
+  });
 }
 
 export class Boundary extends Component<Props, State> {
@@ -34,13 +45,11 @@ export class Boundary extends Component<Props, State> {
   override render(): React.ReactNode {
     const { error } = this.state;
     if (!error) return this.props.children;
+    const isMissing = error instanceof MissingFile;
     return (
-      <Empty
-        isPage
-        title={isMissingFile(error) ? "A file of this page is missing" : "This page failed"}
-      >
+      <Empty isPage title={isMissing ? "A file of this page is missing" : "This page failed"}>
         <p className="muted" role="alert">
-          {isMissingFile(error)
+          {isMissing
             ? "The server was not reached, or has another version of the page now. What you typed is kept."
             : error.message}
         </p>
