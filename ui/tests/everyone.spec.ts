@@ -1,11 +1,9 @@
 // For everyone: keyboard, screen readers, zoom, contrast, motion, direction, with 200 workloads.
 import { AxeBuilder } from "./axe";
 import { choose, expect, goTo, logIn, MANY, type Page, rowOf, test } from "./fixture";
-import { DIALOGS, OTHERS, TABS } from "./views";
+import { DIALOGS, OTHERS, PAGES, TABS } from "./views";
 
 test.beforeEach(({ page, crowd }) => logIn(page, crowd));
-
-const PAGES = ["Overview", "Workloads", "Environments", "Compute resources", "Nodes", "Projects"];
 
 async function violations(page: Page): Promise<string[]> {
   return new AxeBuilder(page).violations();
@@ -138,7 +136,7 @@ for (const [name, size] of [
       if (await menu.isVisible()) await menu.click();
       await goTo(page, to);
     };
-    for (const to of PAGES) {
+    for (const [to] of PAGES) {
       await toPage(to);
       expect([to, await sideways(page)]).toEqual([to, 0]);
     }
@@ -227,7 +225,7 @@ test("forced-colors: states, bars and what is chosen stay apart", async ({ page,
 
 test("reduced motion: nothing moves by itself", async ({ page }) => {
   await page.emulateMedia({ reducedMotion: "reduce" });
-  for (const name of PAGES) {
+  for (const [name] of PAGES) {
     await goTo(page, name);
     expect(await movements(page)).toBe(0);
   }
@@ -249,7 +247,7 @@ test("right to left: the same page, mirrored", async ({ page, crowd }) => {
   await expect.poll(() => focused(page)).toBe("2 2");
   await page.keyboard.press("Enter");
   await expect(page.getByRole("region", { name: "Workload w000" })).toBeVisible();
-  for (const name of PAGES) {
+  for (const [name] of PAGES) {
     await goTo(page, name);
     expect([name, await sideways(page)]).toEqual([name, 0]);
   }

@@ -14,7 +14,7 @@ import {
   UNANSWERED,
   type Watch,
 } from "./fixture";
-import { freePort } from "./server";
+import { freePort, type Server } from "./server";
 import { ports } from "./ports";
 
 /** A page at an address of its own, which has the browser do what the script says. */
@@ -56,12 +56,19 @@ function attack(url: string): string {
   </script>`;
 }
 
+/** What is attacked: a page of a server that is logged in, and a project that it shows. */
+interface Attacked {
+  page: Page;
+  server: Server;
+  team: { name: string };
+  context: BrowserContext;
+  watch: Watch;
+}
+
 /** Lets the page at an address attack ours, and checks that it gets nothing. */
 async function attackFrom(
   address: string,
-  page: Page,
-  context: BrowserContext,
-  watch: Watch,
+  { page, server, team: { name: made }, context, watch }: Attacked,
 ): Promise<void> {
   watch.expectError(/CORS policy|frame-ancestors|Cross-Origin|X-Frame/iu);
   const asked = /^\/(api\/v1\/org-unit\/projects|elastane\/v1\/session)$/u;
@@ -77,8 +84,15 @@ async function attackFrom(
   await expect(opened.getByRole("heading", { name: "Overview" })).toBeVisible();
   expect(await opened.evaluate(() => window.opener)).toBeNull();
   await goTo(page, "Projects");
-  await expect(page.getByRole("grid")).toBeVisible();
+  await expect(rowOf(page, made)).toBeVisible();
   await expect(rowOf(page, "stolen")).toBeHidden();
+  const known = await server.api<{ projects: { name: string }[] }>(
+    "GET",
+    "/api/v1/org-unit/projects",
+  );
+  const names = known.projects.map(({ name }) => name);
+  expect(names).toContain(made);
+  expect(names).not.toContain("stolen");
 }
 
 for (const [who, host] of [
@@ -86,9 +100,9 @@ for (const [who, host] of [
   // Sites do not differ by their ports: the cookie is sent.
   ["a page at another port of the same host", "127.0.0.1"],
 ] as const) {
-  test(`${who} that posts, embeds, opens`, async ({ app: page, server, context, watch }) => {
+  test(`${who} that posts, embeds, opens`, async ({ app: page, server, team, context, watch }) => {
     const site = await elsewhere(host, attack(server.url));
-    await attackFrom(site.url, page, context, watch);
+    await attackFrom(site.url, { page, server, team, context, watch });
     site.close();
   });
 }
@@ -113,7 +127,7 @@ test("a page of a workload at a sibling host that posts, embeds, opens", async (
   await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
   const address = `http://evil--${team.name}--${port}.localhost:${server.port}/`;
   await expect.poll(() => statusOf(address, server.port)).toBe(200);
-  await attackFrom(address, page, context, watch);
+  await attackFrom(address, { page, server, team, context, watch });
   rmSync(folder, { recursive: true });
 });
 
