@@ -2,12 +2,14 @@
 //! node affinity and tolerations. Does not know about: its requests.
 
 use kube_api::types::{NodeCondition, NodeTerm, Pod, PodSpec, Toleration};
-use model::{Effect, Operator, Preference, Requirement, Term};
+use model::{Effect, HOST_LABEL, Operator, Preference, Requirement, Term};
 use spec::{Hold, Place};
 
 const NODE_AFFINITY: &str = "spec.affinity.nodeAffinity";
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
+/// The field of a node that a condition can be on.
+const NAME_FIELD: &str = "metadata.name";
 
 /// The nodes of a pod; the field that holds it if there is one.
 pub(crate) fn place_of(pod: &Pod) -> Result<Place, Hold> {
@@ -67,22 +69,34 @@ fn preferred(spec: &PodSpec) -> Result<Vec<Preference>, Hold> {
     Ok(all)
 }
 
+/// The conditions of a term on labels and on fields.
 fn term_of(term: &NodeTerm, path: &str) -> Result<Term, Hold> {
-    if !term.match_fields.is_empty() {
-        return Err(not_yet(format!("{NODE_AFFINITY}.{path}.matchFields")));
-    }
-    let requirement = |(at, condition): (usize, &NodeCondition)| {
-        let hold = |why: String| Hold {
-            field: format!("{NODE_AFFINITY}.{path}.matchExpressions[{at}]"),
-            why,
-        };
-        let operator = operator(condition).map_err(hold)?;
-        if matches!(&operator, Operator::In(values) if values.is_empty()) {
-            return Err(hold(format!("compares `{}` with no value", condition.key)));
-        }
-        Ok(Requirement { key: condition.key.clone(), operator })
+    let of = |list: &str, at, condition: &NodeCondition| {
+        let hold =
+            |why: String| Hold { field: format!("{NODE_AFFINITY}.{path}.{list}[{at}]"), why };
+        requirement(condition).map_err(hold)
     };
-    term.match_expressions.iter().enumerate().map(requirement).collect()
+    let labels = term.match_expressions.iter().enumerate();
+    let labels = labels.map(|(at, condition)| of("matchExpressions", at, condition));
+    let fields = term.match_fields.iter().enumerate().map(|(at, condition)| {
+        let requirement = of("matchFields", at, condition)?;
+        if requirement.key != NAME_FIELD {
+            let field = format!("{NODE_AFFINITY}.{path}.matchFields[{at}]");
+            let why = format!("compares `{}`; only {NAME_FIELD} is a field", requirement.key);
+            return Err(Hold { field, why });
+        }
+        // Each node has this label with its name.
+        Ok(Requirement { key: HOST_LABEL.to_owned(), ..requirement })
+    });
+    labels.chain(fields).collect()
+}
+
+fn requirement(condition: &NodeCondition) -> Result<Requirement, String> {
+    let operator = operator(condition)?;
+    if matches!(&operator, Operator::In(values) if values.is_empty()) {
+        return Err(format!("compares `{}` with no value", condition.key));
+    }
+    Ok(Requirement { key: condition.key.clone(), operator })
 }
 
 fn operator(condition: &NodeCondition) -> Result<Operator, String> {

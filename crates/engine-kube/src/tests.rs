@@ -73,6 +73,9 @@ fn node_affinity_and_selector_must_both_hold() {
         let terms = json!([term(json!([condition(operator, values)])), term(json!([]))]);
         assert_eq!(said(with(required(terms))), [format!("{text} and zone is a")]);
     }
+    let field = json!({"key": "metadata.name", "operator": "In", "values": ["n1"]});
+    let terms = json!([{"matchFields": [field]}]);
+    assert_eq!(said(with(required(terms))), ["kubernetes.io/hostname is n1 and zone is a"]);
     let exists = term(json!([condition("Exists", json!([]))]));
     let preferred = json!({"preferredDuringSchedulingIgnoredDuringExecution":
                            [{"weight": 7, "preference": exists}, {"weight": 1, "preference": {}}]});
@@ -90,8 +93,8 @@ fn node_affinity_and_selector_must_both_hold() {
         (json!([term(json!([condition("Is", json!([]))]))]), "[0].matchExpressions[0]", "`Is`"),
         (
             json!([{"matchFields": [condition("In", json!(["a"]))]}]),
-            "[0].matchFields",
-            "not supported",
+            "[0].matchFields[0]",
+            "compares `n`; only metadata.name is a field",
         ),
     ] {
         let hold = with(required(terms)).hold.unwrap();
