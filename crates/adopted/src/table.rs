@@ -6,6 +6,7 @@ use std::sync::Arc;
 use records::Change;
 use spec::{AdoptedPod, NodeGpu, NodeSpec};
 use uuid::Uuid;
+use view::{AdoptedPodView, HeldPod, SharedMap};
 
 /// A pod of the table.
 #[derive(Debug, Clone)]
@@ -19,6 +20,8 @@ struct Known {
     seq: Option<u64>,
     /// True if there was no room for it on its node, which may change with the node.
     lacks_room: bool,
+    /// The reason that keeps it out of a workload.
+    held: Option<HeldPod>,
 }
 
 /// A node of the table.
@@ -52,6 +55,8 @@ pub struct Table {
     unsettled: BTreeSet<Uuid>,
     /// True if pods lost their workload while they exist.
     has_loose: bool,
+    /// The pods that this server has to place, by namespace and name, as readers see them.
+    shown: SharedMap<(String, String), Arc<AdoptedPodView>>,
 }
 
 impl Table {
@@ -93,8 +98,14 @@ impl Table {
     pub fn take(&mut self, pod: AdoptedPod) -> Option<Arc<AdoptedPod>> {
         let (uid, pod) = (pod.uid, Arc::new(pod));
         let before = self.pods.get(&uid).cloned();
-        let fresh =
-            Known { pod: pod.clone(), workload: None, generation: 0, seq: None, lacks_room: false };
+        let fresh = Known {
+            pod: pod.clone(),
+            workload: None,
+            generation: 0,
+            seq: None,
+            lacks_room: false,
+            held: None,
+        };
         let known = before.clone().map_or(fresh, |known| Known { pod: pod.clone(), ..known });
         self.leave_node(before.as_ref().map(|known| &known.pod));
         if let Some(gang) = before.as_ref().and_then(|known| known.pod.gang.as_ref())
@@ -109,7 +120,34 @@ impl Table {
             self.nodes.entry(node.clone()).or_default().pods.insert(uid);
         }
         self.pods.insert(uid, known);
+        self.show(uid);
         before.map(|known| known.pod)
+    }
+
+    /// The pods that this server has to place, by namespace and name, as readers see them.
+    #[must_use]
+    pub const fn shown(&self) -> &SharedMap<(String, String), Arc<AdoptedPodView>> {
+        &self.shown
+    }
+
+    /// Shows readers the state of a pod.
+    fn show(&mut self, uid: Uuid) {
+        let Some(Known { pod, workload, held, .. }) = self.pods.get(&uid) else { return };
+        if !pod.is_ours {
+            return;
+        }
+        let held = held.clone().filter(|_| workload.is_none() && !pod.phase.is_over());
+        let view = AdoptedPodView { pod: pod.clone(), workload_id: *workload, held };
+        self.shown.insert(key_of(pod), Arc::new(view));
+    }
+
+    /// Records the reason that keeps a pod out of a workload from a time on.
+    pub fn hold(&mut self, uid: Uuid, held: HeldPod) {
+        let Some(known) = self.pods.get_mut(&uid) else { return };
+        let since = known.held.as_ref().filter(|before| before.reason == held.reason);
+        let at = since.map_or(held.at, |before| before.at);
+        known.held = Some(HeldPod { at, ..held });
+        self.show(uid);
     }
 
     /// Removes a pod; returns its last state.
@@ -121,6 +159,10 @@ impl Table {
             self.leave_gang(gang.id, uid);
         }
         self.gone.insert(uid);
+        let key = key_of(&known.pod);
+        if self.shown.get(&key).is_some_and(|shown| shown.pod.uid == uid) {
+            self.shown.remove(&key);
+        }
         Some(known.pod)
     }
 
@@ -165,6 +207,7 @@ impl Table {
                     known.workload = None;
                     self.has_loose = true;
                 }
+                self.show(uid);
             }
         }
     }
@@ -179,9 +222,11 @@ impl Table {
     pub fn charge(&mut self, uid: Uuid, workload: Uuid, seq: u64) {
         let Some(known) = self.pods.get_mut(&uid) else { return };
         known.seq.get_or_insert(seq);
+        known.held = None;
         let before = known.workload.replace(workload);
         self.leave_workload(before.filter(|before| *before != workload), uid);
         self.workloads.entry(workload).or_default().insert(uid);
+        self.show(uid);
     }
 
     /// Records whether there is no room for a pod on its node.
@@ -253,6 +298,7 @@ impl Table {
         known.generation = generation.max(known.generation);
         let workload = known.workload.take();
         self.leave_workload(workload, uid);
+        self.show(uid);
     }
 
     /// All pods that hold amounts on a node.
@@ -346,6 +392,11 @@ impl Table {
             _ => false,
         }
     }
+}
+
+/// Namespace and name of a pod.
+fn key_of(pod: &AdoptedPod) -> (String, String) {
+    (pod.namespace.clone(), pod.name.clone())
 }
 
 /// Name of a counted GPU, which no driver knows.

@@ -18,6 +18,7 @@ mod grid_row;
 mod identity;
 mod inference;
 mod inherit;
+mod kubernetes_pod;
 mod manifest;
 mod metric;
 mod mig_instance;
@@ -101,6 +102,7 @@ pub use inference::{
     AutoScaling, Probe, ProbeHandler, ProbeHandlerHttpGet, Probes, ServingConfiguration,
     ServingPort, ServingPortAccessAuthorizationTypeEnum, ServingPortProtocol,
 };
+pub use kubernetes_pod::KubernetesPod;
 pub use manifest::{
     Gvk, WorkloadV2, WorkloadV2CreateRequest, WorkloadV2GetResponse, WorkloadV2Metadata,
     WorkloadV2MetadataCreateParams, WorkloadV2MetadataUpdateParams, WorkloadV2SyncInfo,

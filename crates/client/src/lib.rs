@@ -10,6 +10,7 @@ mod departments;
 mod exec_session;
 mod find;
 mod iam;
+mod kubernetes;
 mod listener;
 mod logs;
 mod policies;

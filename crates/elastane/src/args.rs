@@ -7,6 +7,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 use super::complete;
 use super::department::{Department, NodePool};
+use super::explain::Explain;
 use super::iam::args as iam;
 use super::kubernetes::Kubernetes;
 use super::node::Node;
@@ -55,6 +56,9 @@ pub(crate) enum Command {
     },
     /// Show whether the server runs, its nodes, GPUs and workloads
     Status(One),
+    /// Explain why a pod of Kubernetes waits, and what would let it start
+    #[command(subcommand)]
+    Explain(Explain),
     /// Install the server in a Kubernetes cluster, and check a cluster
     #[command(subcommand)]
     Kubernetes(Kubernetes),

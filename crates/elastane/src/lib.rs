@@ -15,6 +15,7 @@ mod credential;
 mod department;
 mod down;
 mod entries;
+mod explain;
 mod iam;
 mod initial_nodes;
 mod keys;
@@ -131,6 +132,7 @@ fn run(cli: Cli) -> Result<(), Error> {
         }
         Command::Ui { print } => with_client(ui::run(&state_dir(dir)?, print)),
         Command::Status(one) => with_client(status::run(state_dir(dir)?, one)),
+        Command::Explain(what) => with_client(explain::run(state_dir(dir)?, what)),
         Command::Kubernetes(verb) => with_client(kubernetes::run(verb)),
         Command::Config(verb) => with_client(config_show::run(dir, verb)),
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),

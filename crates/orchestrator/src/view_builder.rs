@@ -33,8 +33,7 @@ type OrgViews = (SharedMap<u64, Arc<OrgUnit>>, SharedMap<u64, Arc<ProjectView>>)
 
 impl State {
     pub(crate) fn view(&self, before: &View, outbox: &Outbox) -> View {
-        let nothing = View::default();
-        let touched = outbox.touched();
+        let (nothing, touched) = (View::default(), outbox.touched());
         let before = if touched.everything { &nothing } else { before };
         let mut workloads = before.workloads.clone();
         let mut revisions = before.revisions.clone();
@@ -77,6 +76,7 @@ impl State {
             pools: self.pool_views(before, outbox),
             capacity: self.cluster.capacity(),
             is_kubernetes: self.adopted.is_open(),
+            adopted: self.adopted.shown().clone(),
         }
     }
 

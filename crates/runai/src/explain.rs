@@ -3,8 +3,10 @@
 use std::io::Write;
 
 use api_types::{
-    Advice, Diagnosis, Explanation, FractionLimit, JobTraining, Millis, StartEstimate, Time,
+    Advice, Diagnosis, Explanation, FractionLimit, JobTraining, Millis, Reason, StartEstimate,
+    Time, Workload,
 };
+use client::Client;
 
 use super::context::{Context, now_ms};
 use super::describe::{self, training};
@@ -12,7 +14,7 @@ use super::last_output;
 use cli_kit::exit::Error;
 use cli_kit::local_time::exact;
 use cli_kit::table::{age, ago, wrapped};
-use dialects::intent::{OutputOptions, Target};
+use dialects::intent::{KubernetesPodName, OutputOptions, Target};
 
 /// Indent of a command in the lines of a diagnosis.
 const COMMAND_INDENT: &str = "    ";
@@ -27,7 +29,42 @@ pub(super) async fn run(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let workload = context.existing(of).await?;
-    let explanation = context.client.explain(&workload.id).await?;
+    explain(&workload, how, &context.client, out).await
+}
+
+/// Explains the state of a pod of Kubernetes: that of its workload, or the reason that keeps it out
+/// of one.
+///
+/// # Errors
+/// There is no such pod, or the server does not answer.
+pub async fn pod(
+    KubernetesPodName { namespace, name }: &KubernetesPodName,
+    how: &OutputOptions,
+    client: &Client,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let pod = client.kubernetes_pod(namespace, name).await?;
+    if let Some(id) = &pod.workload_id {
+        return explain(&client.workload(id).await?, how, client, out).await;
+    }
+    if !how.shown.is_text() {
+        return how.data(&pod, &[format!("pod/{namespace}/{name}")], out);
+    }
+    let colon = if pod.held.is_some() { ":" } else { "" };
+    writeln!(out, "{}", wrapped(&format!("{}{colon}", pod.summary)))?;
+    if let Some(Reason { code, message, .. }) = pod.held {
+        writeln!(out, "{}", wrapped(&format!("  {code} {message}")))?;
+    }
+    Ok(())
+}
+
+async fn explain(
+    workload: &Workload,
+    how: &OutputOptions,
+    client: &Client,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let explanation = client.explain(&workload.id).await?;
     if !how.shown.is_text() {
         let name = format!("{}/{}", workload.kind.to_lowercase(), workload.name);
         return how.data(&explanation, &[name], out);
@@ -44,11 +81,11 @@ pub(super) async fn run(
         let saved = workload.additional_fields.checkpointed_at;
         writeln!(out, "{}", wrapped(&would_lose_work(since, saved, now_ms())))?;
     }
-    if !last_output::is_due(&workload) {
+    if !last_output::is_due(workload) {
         return Ok(());
     }
-    let pods = context.client.pods(&workload.id).await?;
-    if let Some(output) = last_output::of(&workload, &pods, &context.client).await? {
+    let pods = client.pods(&workload.id).await?;
+    if let Some(output) = last_output::of(workload, &pods, client).await? {
         writeln!(out, "{}:", output.title())?;
         write!(out, "{}", output.indented())?;
     }

@@ -52,6 +52,7 @@ use cli_kit::settings::{Env, TableStyle};
 use context::Context;
 use dialects::intent::{Intent, LocalCommand};
 use dialects::{Deprecated, Global, ParsedCommand, understood};
+pub use explain::pod as explain_pod;
 pub use list::{pools_of_quotas, projects_v2 as projects_table, quotas_by_pool};
 pub use manifest::yaml;
 pub use rows::image_pull;
@@ -230,6 +231,7 @@ const fn output_of(intent: &Intent) -> Option<&OutputOptions> {
         | Intent::ListClusters(_, _, how)
         | Intent::DescribeObject(_, _, how)
         | Intent::Explain(_, how)
+        | Intent::ExplainPod(_, how)
         | Intent::DescribeNodes(_, how)
         | Intent::TopNodes { how, .. }
         | Intent::TopJobs { how, .. }
@@ -257,6 +259,7 @@ async fn answer(intent: &Intent, context: &Context, out: &mut dyn Write) -> Resu
         }
         Intent::Describe(one) => describe::workload(one, context, out).await,
         Intent::Explain(of, how) => explain::run(of, how, context, out).await,
+        Intent::ExplainPod(name, how) => explain::pod(name, how, &context.client, out).await,
         Intent::Metrics(asked) => metrics::run(asked, context, out).await,
         Intent::DescribeNodes(names, how) => describe::nodes(names, how, context, out).await,
         Intent::TopNodes { names, details, how } => {
@@ -282,6 +285,7 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         | Intent::DescribeObject(..)
         | Intent::Describe(_)
         | Intent::Explain(..)
+        | Intent::ExplainPod(..)
         | Intent::Metrics(_)
         | Intent::DescribeNodes(..)
         | Intent::TopNodes { .. }

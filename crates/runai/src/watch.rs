@@ -17,7 +17,7 @@ pub(super) fn pulse(intent: &Intent, context: &Context) -> Option<ChangeWait> {
     let (kinds, project, has_unseen) = match intent {
         Intent::ListWorkloads(list) => (vec![Workload], project(list.all_projects), false),
         Intent::Describe(_) => (vec![Workload, Pod], project(false), false),
-        Intent::Explain(..) => (vec![Workload], None, true),
+        Intent::Explain(..) | Intent::ExplainPod(..) => (vec![Workload], None, true),
         Intent::Metrics(_) => (vec![Workload], project(false), true),
         Intent::TopJobs { all_projects, .. } => (vec![Workload], project(*all_projects), true),
         Intent::TopNodes { .. } => (vec![Node], None, true),

@@ -4,6 +4,7 @@
 //! Owns: the visible fields of workloads, departments, projects, nodes and objects, and the maps
 //! that hold them. Does not know about: how a view is built, and its wire form.
 
+mod adopted;
 pub mod codes;
 mod eviction;
 mod gpu_fault;
@@ -21,6 +22,7 @@ use records::{ArchivedKey, EventRow};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
+pub use adopted::{AdoptedPodView, HeldPod};
 pub use eviction::{Beneficiary, EvictionView};
 pub use gpu_fault::{GPU_HELD, GPU_LOST, GPU_TAKEN, GpuFault, GpuFaults, Holder};
 pub use node::{GpuPod, GpuView, NodeView, PoolView};
@@ -60,6 +62,8 @@ pub struct View {
     pub capacity: Resources,
     /// True if nodes and pods are those of Kubernetes: only Kubernetes changes them.
     pub is_kubernetes: bool,
+    /// Pods of Kubernetes that this server has to place, by namespace and name.
+    pub adopted: SharedMap<(String, String), Arc<AdoptedPodView>>,
 }
 
 impl View {

@@ -9,6 +9,7 @@ mod explain;
 mod inferences;
 #[cfg_attr(not(feature = "ui"), path = "without_interface.rs")]
 pub(crate) mod interface;
+mod kubernetes;
 mod landing_page;
 mod nodes;
 mod org;
@@ -122,6 +123,7 @@ fn table() -> Vec<Route<ApiState>> {
     all.extend(priority_classes::routes());
     all.extend(policy::routes());
     all.extend(elastane_routes());
+    all.extend(kubernetes::routes());
     all.extend(audit::routes());
     all.extend(tenant::routes());
     all.extend(storage_classes::routes());

@@ -388,3 +388,11 @@ async fn a_name_that_does_not_exist_is_told_apart_with_the_nearest_one() {
         assert_eq!(answer["unknownName"], true, "{answer}");
     }
 }
+
+#[tokio::test]
+async fn a_pod_of_kubernetes_is_not_found_without_a_cluster() {
+    let server = Server::new().await;
+    let path = "/elastane/v1/kubernetes/pods/team-a/train1";
+    let why = "there is no pod team-a/train1: this server places no pods of Kubernetes";
+    refused(&server, ("GET", path, &Value::Null), 404, why).await;
+}

@@ -157,6 +157,9 @@ fn pods_of_two_projects_share_twenty_nodes_by_quota() {
     let (reason, message) = kube.why("team-a", &name).unwrap();
     assert_eq!(reason, "Unschedulable", "{message}");
     assert!(message.starts_with("P102: needs 1 GPU; no GPU of 20 nodes is free"), "{message}");
+    let explained = explained(&sandbox, &format!("elastane explain pod team-a/{name}"));
+    let sentence = message.replacen("P102: ", "P102 ", 1);
+    assert!(explained.starts_with(&format!("team-a.{name} waits: {sentence}")), "{explained}");
 
     // A pod of the second project has a right to its quota.
     kube.pod("team-b", "b1", &json!({}));
@@ -172,6 +175,7 @@ fn pods_of_two_projects_share_twenty_nodes_by_quota() {
     assert_eq!(pods.len(), NODES, "one is evicted: {}", sandbox.server_text());
 
     held_by_name(&kube, &sandbox);
+    a_wrong_name_is_answered_with_the_next_command(&sandbox);
     refused_with_the_owner(&sandbox);
 
     // A server that was killed finds the pods and binds none again.
@@ -198,10 +202,39 @@ fn held_by_name(kube: &Kube, sandbox: &Sandbox) {
     let (reason, message) = kube.why("team-x", "x1").unwrap();
     assert_eq!(reason, "NoProject");
     assert!(message.starts_with("P310: no project has namespace team-x"), "{message}");
+    let sentence = message.replacen("P310: ", "P310 ", 1);
+    for program in ["elastane", "runai"] {
+        let explained = explained(sandbox, &format!("{program} explain pod team-x/x1"));
+        assert_eq!(explained, format!("team-x/x1 waits: {sentence}"));
+    }
     assert!(wait_until(|| kube.why("team-b", "b2").is_some()), "{}", sandbox.server_text());
     let (reason, message) = kube.why("team-b", "b2").unwrap();
     assert_eq!(reason, "FieldNotSupported");
     assert!(message.starts_with("P311: spec.volumes[0].nfs is not supported"), "{message}");
+}
+
+/// The output of a command that succeeds, on one line.
+fn explained(sandbox: &Sandbox, command: &str) -> String {
+    let done = sandbox.shell(command);
+    assert_eq!(done.code, Some(0), "{}", done.text);
+    done.text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn a_wrong_name_is_answered_with_the_next_command(sandbox: &Sandbox) {
+    let wrong = |name: &str| {
+        let done = sandbox.shell(&format!("elastane explain pod {name}"));
+        (done.code, done.text)
+    };
+    let (code, text) = wrong("team-x/x2");
+    assert_eq!(code, Some(4), "{text}");
+    assert!(text.contains("no pod team-x/x2 names this scheduler"), "{text}");
+    assert!(text.contains("did you mean `team-x/x1`?"), "{text}");
+    let (code, text) = wrong("elsewhere/database");
+    assert_eq!(code, Some(4), "{text}");
+    assert!(text.contains("`kubectl get pods -n elsewhere -o custom-columns=NAME"), "{text}");
+    let (code, text) = wrong("x1");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("`x1` is not NAMESPACE/NAME of a pod, such as team-a/train1"), "{text}");
 }
 
 /// The pods are in the lists of the server, which refuses what only their owners can do.

@@ -293,8 +293,16 @@ async fn a_pod_without_a_project_or_with_an_unknown_field_is_held() {
     assert!(verbs[0].starts_with("report x1: P310 no project has namespace team-x"), "{verbs:?}");
     assert!(verbs[1].starts_with("report a1: P311 spec.volumes[0].nfs is not"), "{verbs:?}");
     assert!(verbs[2].contains("it does not count in namespace team-b"), "{verbs:?}");
+    let shown = |namespace: &str, name: &str| {
+        let view = world.handle.view();
+        let pod = &view.adopted[&(namespace.to_owned(), name.to_owned())];
+        (pod.workload_id.is_some(), pod.held.as_ref().map(|held| held.reason.code.clone()))
+    };
+    assert_eq!(shown("team-x", "x1"), (false, Some("P310".to_owned())));
+    assert_eq!(shown("team-a", "a1"), (false, Some("P311".to_owned())));
     world.handle.create_project("admin", 1, project("team-x", 1)).await.unwrap();
     world.phase("team-x.x1", Phase::Running).await;
+    assert_eq!(shown("team-x", "x1"), (true, None));
     feed.change("a1", |pod| pod.hold = None);
     world.phase("team-a.a1", Phase::Running).await;
 }

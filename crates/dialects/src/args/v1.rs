@@ -302,7 +302,7 @@ pub(crate) enum Top {
 /// `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    /// `NAME` or `job NAME`
+    /// `NAME` or `job NAME`, or `pod NAMESPACE/NAME` of Kubernetes
     #[arg(required = true, value_name = "NAME", add = ArgValueCandidates::new(workloads))]
     pub(crate) words: Vec<String>,
     /// Form of the output.

@@ -11,6 +11,7 @@ pub use submit::{
 
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use cli_kit::complete::Shell;
 pub use cli_kit::output::{OutputFormat, OutputOptions};
@@ -168,6 +169,8 @@ pub enum Intent {
     Describe(Describe),
     /// Explain the state of a workload.
     Explain(Target, OutputOptions),
+    /// Explain the state of a pod of Kubernetes.
+    ExplainPod(KubernetesPodName, OutputOptions),
     /// Show what a workload held and used over time.
     Metrics(Metrics),
     /// Describe nodes, all or those named.
@@ -316,6 +319,34 @@ pub struct Target {
     pub name: String,
     /// Name of one of its pods; `None` if not given.
     pub pod: Option<String>,
+}
+
+/// A pod of Kubernetes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KubernetesPodName {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name there.
+    pub name: String,
+}
+
+impl FromStr for KubernetesPodName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('/') {
+            Some((namespace, name))
+                if !namespace.is_empty() && !name.is_empty() && !name.contains('/') =>
+            {
+                Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+            }
+            _ => Err(format!(
+                "`{}` is not NAMESPACE/NAME of a pod, such as team-a/train1; `kubectl get pods -A` \
+                 lists pods",
+                units::shown(text)
+            )),
+        }
+    }
 }
 
 /// Workloads to wait for.

@@ -22,6 +22,8 @@ use cli_kit::settings::TableStyle;
 const EVENTS_MAX: usize = 50;
 /// The words that may stand for "a job" before a name.
 pub const KIND_WORDS: [&str; 4] = ["job", "jobs", "workload", "workloads"];
+/// Words before the name of a pod of Kubernetes.
+const POD_WORDS: [&str; 2] = ["pod", "pods"];
 
 /// Intent of a command.
 ///
@@ -271,6 +273,11 @@ fn describe_v1(describe: v1::Describe) -> Result<Intent, String> {
 }
 
 fn explained(noun: Noun, explain: v1::Explain) -> Result<Intent, String> {
+    if let [kind, name] = &*explain.words
+        && POD_WORDS.contains(&kind.as_str())
+    {
+        return Ok(Intent::ExplainPod(name.parse()?, explain.one.into()));
+    }
     let mut names = without_kind(explain.words).into_iter();
     let (Some(name), None) = (names.next(), names.next()) else {
         return Err("explain takes one name: `runai explain NAME`".to_owned());

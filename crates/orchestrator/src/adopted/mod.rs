@@ -17,7 +17,7 @@ use spec::{
 };
 use units::GPU_MILLIS;
 use uuid::Uuid;
-use view::{Event, PENDING};
+use view::{Event, HeldPod, PENDING};
 
 use crate::Error;
 use crate::effect::{Action, Note};
@@ -149,21 +149,29 @@ impl State {
     /// noted in the log if the pod runs.
     fn charged_project(&mut self, pod: &AdoptedPod) -> Option<u64> {
         let found = project_of(pod, self.org.projects().map(Project::charged));
+        let project_id = found.as_ref().ok().copied();
         let hold = pod.hold.as_ref().filter(|_| !pod.holds());
         match found.and_then(|id| hold.map_or(Ok(id), |hold| Err(held_by_field(hold)))) {
-            Ok(project_id) => return Some(project_id),
-            Err(held) if !pod.holds() => self.report_held(pod.uid, &held),
-            Err(Held { message, .. }) => {
-                let note = format!("pod {} is charged to no project: {message}", pod.full_name());
-                self.outbox.note(Note::Warning(note));
+            Ok(project_id) => Some(project_id),
+            Err(held) => {
+                self.hold(pod, project_id, &held);
+                None
             }
         }
-        None
     }
 
-    fn report_held(&mut self, pod: Uuid, held: &Held) {
-        let run = RunKey { pod, generation: 0 };
-        self.outbox.act([Action::Adopted(run, FeedVerb::Report(held.report()))]);
+    /// Keeps a pod out of a workload for a reason, which its cluster shows if it waits.
+    fn hold(&mut self, pod: &AdoptedPod, project_id: Option<u64>, held: &Held) {
+        let reason = held.report();
+        let held_pod = HeldPod { project_id, reason: reason.clone(), at: self.now };
+        self.adopted.hold(pod.uid, held_pod);
+        if pod.holds() {
+            let (name, message) = (pod.full_name(), &held.message);
+            let note = format!("pod {name} is charged to no project: {message}");
+            return self.outbox.note(Note::Warning(note));
+        }
+        let run = RunKey { pod: pod.uid, generation: 0 };
+        self.outbox.act([Action::Adopted(run, FeedVerb::Report(reason))]);
     }
 
     /// Makes a pod a workload by itself.
@@ -195,7 +203,7 @@ impl State {
             for (pod, _) in pods {
                 let message = format!("pod {} is left out: {error}", pod.full_name());
                 self.outbox.note(Note::Error(message.clone()));
-                self.report_held(pod.uid, &Held { code, message });
+                self.hold(pod, Some(project_id), &Held { code, message });
             }
             return;
         }
