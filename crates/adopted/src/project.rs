@@ -60,33 +60,19 @@ impl Charged<'_> {
 
 /// The project that is charged for a pod, of all projects. A label counts only in a namespace of the
 /// project that it names, so that the users of one namespace cannot use the quota of another.
+/// Without a label the project with the namespace is charged, and for a namespace of no project the
+/// one with the name `default`.
 ///
 /// # Errors
 /// The missing project, or the label that does not count.
 pub fn project_of<'a>(
     pod: &AdoptedPod,
     mut projects: impl Iterator<Item = Charged<'a>>,
+    default: Option<&str>,
 ) -> Result<u64, Held> {
-    let held = |message: String| Held { code: NO_PROJECT, message };
     let namespace = pod.namespace.as_str();
     let Some((label, named)) = &pod.project else {
-        let mut owners = projects.filter(|project| project.has(namespace));
-        let Some(owner) = owners.next() else {
-            let bare = namespace.strip_prefix(NAMESPACE_PREFIX).unwrap_or(namespace);
-            return Err(held(format!(
-                "no project has namespace {namespace}: a project has the namespaces NAME, \
-                 {NAMESPACE_PREFIX}NAME and those of --namespaces; make one with `elastane project \
-                 create {bare}`, or `elastane project update NAME --namespaces {namespace}`"
-            )));
-        };
-        return match owners.next() {
-            None => Ok(owner.id),
-            Some(other) => Err(held(format!(
-                "namespace {namespace} is one of project {} and of project {}; name the project in \
-                 the label elastane.dev/project",
-                owner.name, other.name
-            ))),
-        };
+        return project_of_namespace(namespace, projects, default);
     };
     let Some(found) = projects.find(|project| project.name == named) else {
         return Err(held(format!(
@@ -102,4 +88,44 @@ pub fn project_of<'a>(
         )));
     }
     Ok(found.id)
+}
+
+fn held(message: String) -> Held {
+    Held { code: NO_PROJECT, message }
+}
+
+fn project_of_namespace<'a>(
+    namespace: &str,
+    projects: impl Iterator<Item = Charged<'a>>,
+    default: Option<&str>,
+) -> Result<u64, Held> {
+    let (mut owners, mut usual) = (Vec::new(), None);
+    for project in projects {
+        if project.has(namespace) {
+            owners.push(project);
+        } else if Some(project.name) == default {
+            usual = Some(project);
+        }
+    }
+    match (&*owners, usual, default) {
+        ([owner], ..) => Ok(owner.id),
+        ([], Some(owner), _) => Ok(owner.id),
+        ([], None, Some(missing)) => Err(held(format!(
+            "no project has namespace {namespace}, and project {missing} of --default-project does \
+             not exist; make it with `elastane project create {missing}`"
+        ))),
+        ([], None, None) => {
+            let bare = namespace.strip_prefix(NAMESPACE_PREFIX).unwrap_or(namespace);
+            Err(held(format!(
+                "no project has namespace {namespace}: a project has the namespaces NAME, \
+                 {NAMESPACE_PREFIX}NAME and those of --namespaces; make one with `elastane project \
+                 create {bare}`, or `elastane project update NAME --namespaces {namespace}`"
+            )))
+        }
+        ([owner, other, ..], ..) => Err(held(format!(
+            "namespace {namespace} is one of project {} and of project {}; name the project in the \
+             label elastane.dev/project",
+            owner.name, other.name
+        ))),
+    }
 }

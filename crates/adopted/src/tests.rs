@@ -53,6 +53,16 @@ fn charged(
     namespace: &str,
     label: Option<&str>,
 ) -> Result<&'static str, Held> {
+    charged_or(projects, namespace, label, None)
+}
+
+/// The project that is charged for a pod if `default` is the one for namespaces of no project.
+fn charged_or(
+    projects: &[(&'static str, &[&str])],
+    namespace: &str,
+    label: Option<&str>,
+    default: Option<&str>,
+) -> Result<&'static str, Held> {
     let more: Vec<Vec<String>> = projects
         .iter()
         .map(|(_, more)| more.iter().map(|one| (*one).to_owned()).collect())
@@ -60,7 +70,7 @@ fn charged(
     let all = (0..).zip(projects).zip(&more);
     let all = all.map(|((id, (name, _)), namespaces)| Charged { id, name, namespaces });
     let project = label.map(|label| ("runai/queue".to_owned(), label.to_owned()));
-    let found = project_of(&AdoptedPod { project, ..pod(namespace, "x") }, all);
+    let found = project_of(&AdoptedPod { project, ..pod(namespace, "x") }, all, default);
     found.map(|id| projects[usize::try_from(id).unwrap()].0)
 }
 
@@ -79,6 +89,21 @@ fn a_project_has_two_namespaces_and_a_label_counts_only_there() {
     assert!(why.message.contains("which does not exist"), "{}", why.message);
     let why = find("default", None).unwrap_err().message;
     assert!(why.contains("`elastane project create default`"), "{why}");
+}
+
+#[test]
+fn a_pod_in_a_namespace_of_no_project_is_charged_to_the_default_project() {
+    let projects: [(_, &[&str]); 2] = [("a", &[]), ("rest", &[])];
+    let find = |namespace: &str, label: Option<&str>, default| {
+        charged_or(&projects, namespace, label, Some(default))
+    };
+    assert_eq!(find("other", None, "rest"), Ok("rest"));
+    assert_eq!(find("a", None, "rest"), Ok("a"), "the namespace of a project");
+    let why = find("other", Some("a"), "rest").unwrap_err().message;
+    assert!(why.contains("does not count in namespace other"), "a label is not passed over: {why}");
+    let why = find("other", None, "gone").unwrap_err();
+    assert_eq!(why.code.code, "P310");
+    assert!(why.message.contains("`elastane project create gone`"), "{}", why.message);
 }
 
 #[test]

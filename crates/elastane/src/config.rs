@@ -148,8 +148,12 @@ fn machines(settings: &Settings, find: Find<'_>) -> Result<Machines, Error> {
     {
         return Err(given.fault("the nodes are those of the cluster with --runtime kubernetes"));
     }
-    if !is_kubernetes && (settings.kubeconfig.is_some() || settings.context.is_some()) {
-        let key = if settings.kubeconfig.is_some() { "kubeconfig" } else { "context" };
+    let of_kubernetes = [
+        ("kubeconfig", settings.kubeconfig.is_some()),
+        ("context", settings.context.is_some()),
+        ("default_project", settings.default_project.is_some()),
+    ];
+    if let Some((key, _)) = of_kubernetes.iter().find(|(_, given)| *given && !is_kubernetes) {
         return Err(fault(find, key, "is for --runtime kubernetes; give that as well"));
     }
     match (&settings.gpus, &settings.nodes) {

@@ -265,6 +265,7 @@ async fn open(
             ended_kept: config.settings.ended_workloads_kept,
             user_limits: config.settings.user_limits.clone(),
             places_kept_ms: config.settings.places_kept,
+            default_project: config.settings.default_project.clone(),
         },
         samples: assets::samples().map_err(|error| Error::Failed(error.message()))?,
         kept: config.kept(),

@@ -20,6 +20,8 @@ pub struct Settings {
     /// milliseconds; also the maximum sum of these times for a workload that has not run yet. At
     /// most [`PLACES_KEPT_MS_MAX`].
     pub places_kept_ms: u64,
+    /// Name of the project that is charged for adopted pods in namespaces of no project.
+    pub default_project: Option<String>,
 }
 
 impl Default for Settings {
@@ -28,6 +30,7 @@ impl Default for Settings {
             ended_kept: ENDED_KEPT,
             user_limits: UserLimits::default(),
             places_kept_ms: PLACES_KEPT_MS_MAX,
+            default_project: None,
         }
     }
 }

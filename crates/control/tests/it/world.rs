@@ -580,6 +580,7 @@ async fn open(
             ended_kept: kept.ended,
             places_kept_ms: kept.places_kept_ms,
             user_limits: kept.user_limits(),
+            default_project: None,
         },
         samples: if kept.samples { vec![sample()] } else { Vec::new() },
         kept: control::RetentionPolicy::default(),

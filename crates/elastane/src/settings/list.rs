@@ -148,6 +148,14 @@ settings! {
             between them, for `--runtime kubernetes`",
     }
 
+    /// Project that is charged for pods in namespaces of no project, for --runtime kubernetes
+    default_project: Option<String> = read::name {
+        value: Some("NAME"),
+        unset: "such pods wait",
+        meaning: "the project that is charged for pods in namespaces of no project, unless a label \
+            names another, for `--runtime kubernetes`",
+    }
+
     /// Limits of GPU fractions: auto for the best that is safe, hard, mig, mps, dmem, or none
     fractions: FractionPolicy = runtime::fractions {
         value: Some("POLICY"),

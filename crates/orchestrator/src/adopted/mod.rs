@@ -148,7 +148,8 @@ impl State {
     /// The project that is charged for a pod. Without one the reason is reported to the cluster, or
     /// noted in the log if the pod runs.
     fn charged_project(&mut self, pod: &AdoptedPod) -> Option<u64> {
-        let found = project_of(pod, self.org.projects().map(Project::charged));
+        let default = self.settings.default_project.as_deref();
+        let found = project_of(pod, self.org.projects().map(Project::charged), default);
         let project_id = found.as_ref().ok().copied();
         let hold = pod.hold.as_ref().filter(|_| !pod.holds());
         match found.and_then(|id| hold.map_or(Ok(id), |hold| Err(held_by_field(hold)))) {
