@@ -27,6 +27,7 @@ pub(crate) async fn carry_out(
 ) {
     match verb {
         FeedVerb::Report(report) => feed.report(run.pod, report),
+        FeedVerb::Nominate(node) => feed.nominate(run.pod, node),
         FeedVerb::Evict => evict(feed, run, open).await,
         FeedVerb::Bind { node } => {
             let Some(why) = bind(feed, (run, &node), open).await else { return };

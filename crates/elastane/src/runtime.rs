@@ -141,6 +141,8 @@ pub(super) struct ClusterAccess<'a> {
     pub(super) context: Option<&'a str>,
     /// Names of this scheduler in pods.
     pub(super) schedulers: &'a [String],
+    /// Limits of its writes.
+    pub(super) writes: engine_kube::Writes,
 }
 
 impl<'a> Setup<'a> {
@@ -336,7 +338,7 @@ async fn open_one(
 
 /// Connects to a cluster. On failure, the text has the reason.
 async fn open_cluster(access: Option<ClusterAccess<'_>>) -> Result<Opened, String> {
-    let Some(ClusterAccess { kubeconfig, context, schedulers }) = access else {
+    let Some(ClusterAccess { kubeconfig, context, schedulers, writes }) = access else {
         return Err("it has no settings".to_owned());
     };
     let config =
@@ -346,7 +348,7 @@ async fn open_cluster(access: Option<ClusterAccess<'_>>) -> Result<Opened, Strin
     let said =
         format!("Kubernetes at {server}, pods with schedulerName {}", schedulers.join(" or "));
     let seed = u64::from(std::process::id());
-    let options = engine_kube::Options { config, schedulers, seed };
+    let options = engine_kube::Options { config, schedulers, writes, seed };
     let opened = engine_kube::KubeEngine::open(options).await;
     let (engine, version) = opened.map_err(|error| chain(&error))?;
     let said = format!("{said} ({version})");

@@ -332,6 +332,11 @@ fn setup<'d>(
             kubeconfig: config.settings.kubeconfig.as_deref(),
             context: config.settings.context.as_deref(),
             schedulers: &config.settings.scheduler_name,
+            writes: engine_kube::Writes {
+                binds_max: config.settings.bind_concurrency,
+                conditions: config.settings.status_rate,
+                events: config.settings.event_rate,
+            },
         }),
     }
 }

@@ -11,6 +11,7 @@ use kube_api::{Client, Config};
 use tokio::sync::mpsc;
 
 use crate::feed::Feed;
+use crate::rate::Writes;
 
 /// Name of the engine.
 const RUNTIME: &str = "kubernetes";
@@ -22,6 +23,8 @@ pub struct Options {
     pub config: Config,
     /// Names that pods give to this scheduler in `schedulerName`.
     pub schedulers: Vec<String>,
+    /// Limits of its writes.
+    pub writes: Writes,
     /// Seed of the pauses between tries.
     pub seed: u64,
 }
@@ -46,10 +49,10 @@ impl KubeEngine {
     /// # Errors
     /// The API server does not answer.
     pub async fn open(options: Options) -> Result<(Self, String), kube_api::Error> {
-        let Options { config, schedulers, seed } = options;
+        let Options { config, schedulers, writes, seed } = options;
         let client = Client::new(config, seed);
         let version = client.version().await?;
-        let feed = Feed::start(client, schedulers.clone());
+        let feed = Feed::start(client, schedulers.clone(), writes);
         let engine = Self { feed, observations: Observations::default(), schedulers };
         Ok((engine, version.git_version))
     }

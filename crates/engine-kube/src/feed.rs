@@ -12,14 +12,16 @@ use spec::{FeedChange, FeedListing, FeedOutcome, PlacementReport};
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
+use crate::events::Events;
 use crate::newest::{Newest, Seen};
 use crate::node::node_spec;
+use crate::pod::uid_of;
+use crate::rate::Writes;
 use crate::reports::Reports;
+use crate::status_change::StatusChange;
 
 /// Longest wait for the first listing.
 const LISTING_WAIT: Duration = Duration::from_secs(60);
-/// Bindings in flight.
-const BINDS_MAX: usize = 64;
 /// Time for which a pod counts as protected after its eviction was refused.
 const PROTECTED_FOR: Duration = Duration::from_secs(30);
 /// Tries of a binding whose answer is lost.
@@ -36,11 +38,12 @@ pub(crate) struct Feed {
     interrupted: Mutex<Option<String>>,
     binds: Semaphore,
     reports: Reports,
+    events: Events,
 }
 
 impl Feed {
     /// A feed that follows the cluster from now on.
-    pub(crate) fn start(client: Client, schedulers: Vec<String>) -> Arc<Self> {
+    pub(crate) fn start(client: Client, schedulers: Vec<String>, writes: Writes) -> Arc<Self> {
         let feed = Arc::new_cyclic(|own: &Weak<Self>| Self {
             own: own.clone(),
             client: client.clone(),
@@ -48,8 +51,9 @@ impl Feed {
             newest: Mutex::default(),
             changed: Notify::new(),
             interrupted: Mutex::default(),
-            binds: Semaphore::new(BINDS_MAX),
-            reports: Reports::default(),
+            binds: Semaphore::new(writes.binds_max),
+            reports: Reports::new(writes.conditions),
+            events: Events::new(writes.events),
         });
         let (nodes, pods, found) = (feed.clone(), feed.clone(), feed.clone());
         let settings = WatchSettings::default();
@@ -59,7 +63,7 @@ impl Feed {
         tokio::spawn(async move { pods.follow_pods(watch).await });
         tokio::spawn(async move {
             let find = |uid| found.seen(uid);
-            let note = |uid, report| found.newest().note_report(uid, report);
+            let note = |uid, written| found.newest().note_status(uid, written);
             found.reports.write(client, find, note).await;
         });
         feed
@@ -96,7 +100,7 @@ impl Feed {
         loop {
             match watch.next().await {
                 Change::Listing => self.newest().begin_pods(),
-                Change::Applied(pod) => self.newest().take_pod(&pod, &self.schedulers),
+                Change::Applied(pod) => self.take_pod(&pod),
                 Change::Deleted(pod) => self.newest().pod_deleted(&pod),
                 Change::Synced => self.newest().end_pods(),
                 Change::Unreadable(one) => {
@@ -109,6 +113,19 @@ impl Feed {
                 Change::Interrupted(error) => self.interrupted(&error),
             }
             self.changed.notify_waiters();
+        }
+    }
+
+    fn take_pod(&self, pod: &Pod) {
+        let uid = uid_of(pod);
+        let mut newest = self.newest();
+        let is_new = newest.pod(uid).is_none();
+        newest.take_pod(pod, &self.schedulers);
+        let is_ours = newest.pod(uid).is_some_and(|seen| seen.pod.is_ours);
+        drop(newest);
+        // A server before this one kept room for it.
+        if is_new && is_ours && !pod.status.nominated_node_name.is_empty() {
+            self.nominate(uid, None);
         }
     }
 
@@ -202,7 +219,10 @@ impl PodFeed for Feed {
         let none = BTreeMap::new();
         for _ in 0..BIND_TRIES {
             let error = match self.client.bind(&reference, node, &none, &none).await {
-                Ok(()) => return FeedOutcome::Done,
+                Ok(()) => {
+                    self.events.bound(&self.client, &reference, node);
+                    return FeedOutcome::Done;
+                }
                 Err(error) => error,
             };
             let is_lost = matches!(error, kube_api::Error::Lost { .. });
@@ -251,6 +271,11 @@ impl PodFeed for Feed {
     }
 
     fn report(&self, uid: Uuid, report: PlacementReport) {
-        self.reports.add(uid, report);
+        self.reports.add(uid, StatusChange { reason: Some(report), ..StatusChange::default() });
+    }
+
+    fn nominate(&self, uid: Uuid, node: Option<String>) {
+        let node = Some(node.unwrap_or_default());
+        self.reports.add(uid, StatusChange { node, ..StatusChange::default() });
     }
 }

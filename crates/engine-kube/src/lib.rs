@@ -7,6 +7,7 @@
 
 mod check;
 mod engine_impl;
+mod events;
 mod feed;
 mod manifests;
 mod newest;
@@ -14,12 +15,15 @@ mod node;
 mod place;
 mod pod;
 mod quantity;
+mod rate;
 mod reports;
 mod requests;
 mod rights;
+mod status_change;
 #[cfg(test)]
 mod tests;
 
 pub use check::{Check, NodeCounts, check};
 pub use engine_impl::{KubeEngine, Options};
 pub use manifests::{ManifestOptions, OWN_NAMESPACE, manifests};
+pub use rate::{Rate, Writes};

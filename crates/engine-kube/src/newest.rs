@@ -6,18 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::FEED_CHANGES_MAX;
 use kube_api::ObjectRef;
 use kube_api::types::Pod;
-use spec::{AdoptedPod, FeedChange, FeedListing, NodeSpec, PlacementReport};
+use spec::{AdoptedPod, FeedChange, FeedListing, NodeSpec};
 use uuid::Uuid;
 
 use crate::pod::{adopted_pod, uid_of};
+use crate::status_change::StatusChange;
 
 /// A pod and its reference.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) pod: AdoptedPod,
     pub(crate) reference: ObjectRef,
-    /// The last reason that was written into its condition `PodScheduled`.
-    pub(crate) reported: Option<PlacementReport>,
+    /// The last reason and node that were written into its status.
+    pub(crate) written: StatusChange,
     /// Number of the last refusal of its eviction.
     refusal: u64,
 }
@@ -57,10 +58,10 @@ impl Newest {
         self.pods.get(&uid)
     }
 
-    /// Notes the reason that was written into the condition of a pod.
-    pub(crate) fn note_report(&mut self, uid: Uuid, report: PlacementReport) {
+    /// Notes what was written into the status of a pod.
+    pub(crate) fn note_status(&mut self, uid: Uuid, written: StatusChange) {
         if let Some(seen) = self.pods.get_mut(&uid) {
-            seen.reported = Some(report);
+            seen.written = seen.written.clone().then(written);
         }
     }
 
@@ -178,9 +179,14 @@ impl Newest {
         if before.as_ref().is_none_or(|seen| seen.pod != own) {
             self.changed.insert(Key::Pod(uid));
         }
-        let (reported, refusal) = before.map_or((None, 0), |seen| (seen.reported, seen.refusal));
+        // A server before this one may have nominated a node.
+        let node = Some(pod.status.nominated_node_name.clone());
+        let (written, refusal) = before.map_or_else(
+            || (StatusChange { node, ..StatusChange::default() }, 0),
+            |seen| (seen.written, seen.refusal),
+        );
         let reference = ObjectRef::of(pod);
-        self.pods.insert(uid, Seen { pod: own, reference, reported, refusal });
+        self.pods.insert(uid, Seen { pod: own, reference, written, refusal });
     }
 
     /// A pod exists, and its state is not known.

@@ -10,11 +10,12 @@ pub(crate) struct Right {
 }
 
 /// All permissions.
-pub(crate) const RIGHTS: [Right; 4] = [
+pub(crate) const RIGHTS: [Right; 5] = [
     Right { resources: &["nodes"], verbs: &[Verb::List, Verb::Watch] },
     Right { resources: &["pods"], verbs: &[Verb::Get, Verb::List, Verb::Watch] },
     Right { resources: &["pods/binding", "pods/eviction"], verbs: &[Verb::Create] },
     Right { resources: &["pods/status"], verbs: &[Verb::Patch] },
+    Right { resources: &["events"], verbs: &[Verb::Create] },
 ];
 
 /// Each permission by itself.

@@ -1,15 +1,18 @@
 //! Tests of the meaning of fields, and of the newest state through listings.
 
+use std::time::{Duration, Instant};
+
 use kube_api::types::{Node, Pod};
 use serde_json::{Value, json};
-use spec::{AdoptedPhase, AdoptedPod, FeedChange};
+use spec::{AdoptedPhase, AdoptedPod, FeedChange, PlacementReport};
 
 use crate::newest::Newest;
 use crate::node::node_spec;
 use crate::pod::adopted_pod;
-use crate::reports::WORDS;
+use crate::rate::{Allowance, Rate};
 use crate::requests::requests_of;
 use crate::rights::RIGHTS;
+use crate::status_change::{StatusChange, WORDS};
 
 fn pod(spec: &Value) -> Pod {
     let uid = "11111111-1111-4111-8111-111111111111";
@@ -279,6 +282,39 @@ fn a_refused_eviction_is_reported_until_the_pod_may_be_asked_again() {
     assert_eq!(newest.take_changes(), [], "it was refused again since");
     newest.unprotect(uid, second);
     assert_eq!(newest.take_changes().len(), 1);
+}
+
+#[test]
+fn changes_of_a_status_are_one_write_of_what_differs() {
+    let report = |code: &str, message: &str| {
+        let (code, message) = (code.to_owned(), message.to_owned());
+        StatusChange { reason: Some(PlacementReport { code, message }), node: None }
+    };
+    let on = |node: &str| StatusChange { node: Some(node.to_owned()), reason: None };
+    let change = report("P102", "3 GPUs").then(on("n1")).then(report("P301", "freed"));
+    assert_eq!(change, StatusChange { node: Some("n1".to_owned()), ..report("P301", "freed") });
+    assert_eq!(change.beyond(&on("n1")), report("P301", "freed"));
+    assert_eq!(report("P102", "2 GPUs").beyond(&report("P102", "3 GPUs")).patch(), None);
+    assert_eq!(on("").beyond(&StatusChange::default()).patch(), None, "there was none");
+    let ends = on("").beyond(&on("n1")).patch();
+    assert_eq!(ends, Some(json!({"nominatedNodeName": null})));
+}
+
+#[test]
+fn a_rate_allows_its_number_of_writes_a_second() {
+    assert_eq!("20".parse(), Ok(Rate::PerSecond(20)));
+    assert_eq!("all".parse(), Ok(Rate::All));
+    for text in ["", "-1", "1001", "some"] {
+        assert!(text.parse::<Rate>().unwrap_err().contains("from 0 to 1000, or all"), "{text}");
+    }
+    let now = Instant::now();
+    let taken = |rate| {
+        let mut allowance = Allowance::new(rate);
+        let writes = (0..30).map(|at| now + Duration::from_millis(100 * at));
+        writes.filter(|at| allowance.takes(*at)).count()
+    };
+    assert_eq!(taken(Rate::PerSecond(2)), 6, "in three seconds");
+    assert_eq!((taken(Rate::PerSecond(0)), taken(Rate::All)), (0, 30));
 }
 
 #[test]

@@ -38,4 +38,8 @@ pub trait PodFeed: Send + Sync + 'static {
     /// Publishes why a pod is not placed, as soon as the rate of such writes allows. A later report
     /// replaces one that is not written yet.
     fn report(&self, pod: Uuid, report: PlacementReport);
+
+    /// Publishes the node on which room is kept for a pod that waits, or that there is none any
+    /// more, as [`report`](PodFeed::report) does.
+    fn nominate(&self, pod: Uuid, node: Option<String>);
 }

@@ -150,6 +150,8 @@ pub enum FeedVerb {
     Evict,
     /// Publishes why it is not placed.
     Report(PlacementReport),
+    /// Publishes the node on which room is kept for it; `None` for none any more.
+    Nominate(Option<String>),
 }
 
 /// The reason why an adopted pod is not placed.

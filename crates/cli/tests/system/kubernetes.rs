@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
 use kube_api::testing::{ADMIN, Budget, Cluster, Namespace, documents};
-use kube_api::types::{Node, Pod};
+use kube_api::types::{Event, Node, Pod};
 use kube_api::{Client, DeleteOptions, ObjectRef, Query, Reason};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -68,6 +68,20 @@ impl Kube {
         self.pods(namespace).iter().filter(|pod| !pod.spec.node_name.is_empty()).count()
     }
 
+    fn nominates(&self, namespace: &str, node: &str) -> bool {
+        self.pods(namespace).iter().any(|pod| pod.status.nominated_node_name == node)
+    }
+
+    /// Events of a namespace: the name of the pod, and reason and message.
+    fn events(&self, namespace: &str) -> Vec<(String, String)> {
+        let query = Query { namespace: Some(namespace.to_owned()), ..Query::default() };
+        let events = self.runtime.block_on(self.client.list::<Event>(&query)).unwrap().items;
+        let told = |event: Event| {
+            (event.involved_object.name, format!("{}: {}", event.reason, event.message))
+        };
+        events.into_iter().map(told).collect()
+    }
+
     /// Reason and message of the condition of a pod that waits.
     fn why(&self, namespace: &str, name: &str) -> Option<(String, String)> {
         let pods = self.pods(namespace);
@@ -106,13 +120,19 @@ fn cluster() -> Option<(Cluster, Kube)> {
 
 /// A cluster of nodes without kubelets, and a server for its pods with two projects.
 fn begin() -> Option<(Cluster, Kube, Sandbox, String)> {
+    begin_with("")
+}
+
+/// A cluster of nodes without kubelets, and a server with these flags for its pods with two
+/// projects.
+fn begin_with(flags: &str) -> Option<(Cluster, Kube, Sandbox, String)> {
     let (cluster, kube) = cluster()?;
     (1..=NODES).for_each(|number| kube.node(number));
     ["team-a", "team-b", "team-x"].into_iter().for_each(|name| kube.namespace(name));
     let mut sandbox = Sandbox::new();
     let file = cluster.kubeconfig();
     let server = format!(
-        "elastane up --runtime kubernetes --kubeconfig {} --context {ADMIN}",
+        "elastane up --runtime kubernetes --kubeconfig {} --context {ADMIN} {flags}",
         file.display()
     );
     sandbox.start_server(&server);
@@ -169,6 +189,8 @@ fn pods_of_two_projects_share_twenty_nodes_by_quota() {
     };
     assert!(wait_until(|| marked().is_some()), "{}", sandbox.server_text());
     assert_eq!(kube.bound("team-b"), 0, "its room is not free before the victim is gone");
+    let node = marked().unwrap().spec.node_name;
+    assert!(wait_until(|| kube.nominates("team-b", &node)), "{}", sandbox.server_text());
     kube.play_kubelets("team-a");
     assert!(wait_until(|| kube.bound("team-b") == 1), "{}", sandbox.server_text());
     let pods = kube.pods("team-a");
@@ -235,6 +257,38 @@ fn a_wrong_name_is_answered_with_the_next_command(sandbox: &Sandbox) {
     let (code, text) = wrong("x1");
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("`x1` is not NAMESPACE/NAME of a pod, such as team-a/train1"), "{text}");
+}
+
+#[test]
+fn settings_charge_other_namespaces_and_bound_what_is_written() {
+    let flags = "--default-project team-b --scheduler-name elastane,kai-scheduler \
+                 --bind-concurrency 1 --event-rate all --status-rate 0";
+    let Some((_cluster, kube, sandbox, _)) = begin_with(flags) else { return };
+    kube.pod("team-x", "x1", &json!({}));
+    kube.pod("team-a", "a1", &json!({"schedulerName": "kai-scheduler"}));
+    kube.pod("team-a", "a2", &json!({"nodeSelector": {"number": "none"}}));
+    let bound = || kube.bound("team-x") + kube.bound("team-a") == 2;
+    assert!(wait_until(bound), "{}", sandbox.server_text());
+    let listed = sandbox.shell("runai list -p team-b").text;
+    assert!(listed.contains("team-x.x1"), "{listed}");
+
+    let node_of = |namespace: &str, name: &str| {
+        let pods = kube.pods(namespace).into_iter();
+        pods.filter(|pod| pod.metadata.name == name).map(|pod| pod.spec.node_name).next()
+    };
+    for (namespace, name) in [("team-x", "x1"), ("team-a", "a1")] {
+        let node = node_of(namespace, name).unwrap();
+        let told = || {
+            let events = kube.events(namespace);
+            let told = format!("Scheduled: assigned {namespace}/{name} to {node}");
+            events.iter().any(|(of, event)| of == name && *event == told)
+        };
+        assert!(wait_until(told), "{:?}", kube.events(namespace));
+    }
+    // Its reason is not written to the cluster, and the server knows it.
+    let explained = explained(&sandbox, "elastane explain pod team-a/a2");
+    assert!(explained.starts_with("team-a.a2 waits: P107 "), "{explained}");
+    assert_eq!(kube.why("team-a", "a2"), None);
 }
 
 /// The pods are in the lists of the server, which refuses what only their owners can do.
@@ -322,7 +376,7 @@ fn the_printed_manifests_give_the_server_what_it_needs_and_leave_nothing() {
     let checked =
         sandbox.shell(&format!("elastane kubernetes check --kubeconfig {}", own.display()));
     assert_eq!(checked.code, Some(0), "{}", checked.text);
-    assert!(checked.text.contains("Permissions  8 of 8"), "{}", checked.text);
+    assert!(checked.text.contains("Permissions  9 of 9"), "{}", checked.text);
     assert!(
         checked.text.contains("1 node, 1 with 1 GPU in all; 1 of them without"),
         "{}",

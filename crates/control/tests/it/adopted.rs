@@ -150,6 +150,13 @@ impl PodFeed for FakeFeed {
             c.verbs.push(format!("report {name}: {} {}", report.code, report.message));
         });
     }
+
+    fn nominate(&self, uid: Uuid, node: Option<String>) {
+        self.with(|c| {
+            let name = c.pods.get(&uid).map(|pod| pod.name.clone()).unwrap_or_default();
+            c.verbs.push(format!("nominate {name}: {}", node.as_deref().unwrap_or("none")));
+        });
+    }
 }
 
 /// A pod with a GPU that this server has to place.
@@ -227,6 +234,7 @@ async fn pods_are_bound_by_quota_and_a_borrower_gives_way() {
     let victim = evicts(&feed).unwrap().split_off("evict ".len());
     world.phase(&format!("team-a.{victim}"), Phase::Deleting).await;
     assert!(!feed.verbs().iter().any(|verb| verb.contains("bind b1")), "its room is not free yet");
+    assert!(feed.verbs().contains(&"nominate b1: node-1".to_owned()), "{:?}", feed.verbs());
     feed.delete(&victim);
     world.phase("runai-team-b.b1", Phase::Running).await;
     assert_eq!(world.get(&format!("team-a.{victim}")), None);

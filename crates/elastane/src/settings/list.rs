@@ -156,6 +156,29 @@ settings! {
             names another, for `--runtime kubernetes`",
     }
 
+    /// Bindings of pods in flight at a time, for --runtime kubernetes
+    bind_concurrency: usize = read::bind_concurrency {
+        value: Some("COUNT"),
+        default: "64",
+        meaning: "maximum number of bindings of pods in flight at a time, for `--runtime kubernetes`",
+    }
+
+    /// Reasons a second that are written to waiting pods, or all, for --runtime kubernetes
+    status_rate: engine_kube::Rate = read::rate {
+        value: Some("RATE"),
+        default: "20",
+        meaning: "reasons that are written to waiting pods each second, `all` or `0` for none; \
+            those beyond it are written later, the newest first, for `--runtime kubernetes`",
+    }
+
+    /// Events a second that are written for bound pods, or all, for --runtime kubernetes
+    event_rate: engine_kube::Rate = read::rate {
+        value: Some("RATE"),
+        default: "20",
+        meaning: "events `Scheduled` that are written for bound pods each second, `all` or `0` for \
+            none; those beyond it are left out, for `--runtime kubernetes`",
+    }
+
     /// Limits of GPU fractions: auto for the best that is safe, hard, mig, mps, dmem, or none
     fractions: FractionPolicy = runtime::fractions {
         value: Some("POLICY"),

@@ -14,6 +14,8 @@ use super::{Error, SettingText};
 
 /// Minimum retention of a log in milliseconds: a day.
 const KEPT_MS_MIN: u64 = 86_400_000;
+/// Maximum number of bindings of pods in flight.
+const BINDS_MAX: usize = 1000;
 /// Maximum number of ended workloads in memory: each takes a few KiB.
 const ENDED_KEPT_MAX: usize = 100_000;
 /// Maximum length of the domain of workloads, of the 253 characters of a name.
@@ -81,6 +83,19 @@ pub(crate) fn names(given: &SettingText) -> Result<Vec<String>, Error> {
         return Err(given.fault("there is no name in it; write one such as elastane"));
     }
     Ok(names)
+}
+
+/// Maximum number of bindings in flight.
+pub(crate) fn bind_concurrency(given: &SettingText) -> Result<usize, Error> {
+    let count = given.text.parse().ok().filter(|count| (1..=BINDS_MAX).contains(count));
+    count.ok_or_else(|| {
+        given
+            .fault(format!("`{}` is not a number from 1 to {BINDS_MAX}", units::shown(&given.text)))
+    })
+}
+
+pub(crate) fn rate(given: &SettingText) -> Result<engine_kube::Rate, Error> {
+    given.text.parse().map_err(|why: String| given.fault(why))
 }
 
 /// A size above 0.

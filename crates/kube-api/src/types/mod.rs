@@ -5,6 +5,7 @@
 //! not make a list unreadable.
 
 mod affinity;
+mod event;
 mod meta;
 mod node;
 mod pod;
@@ -13,6 +14,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 pub use affinity::{Affinity, NodeAffinity, NodeCondition, NodeSelector, NodeTerm, PreferredTerm};
+pub use event::{Event, EventObject};
 pub use meta::{Metadata, ObjectMeta, OwnerReference};
 pub use node::{Node, NodeSpec, NodeStatus, Taint};
 pub use pod::{

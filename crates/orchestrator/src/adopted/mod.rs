@@ -175,6 +175,14 @@ impl State {
         self.outbox.act([Action::Adopted(run, FeedVerb::Report(reason))]);
     }
 
+    /// Reports the node on which room is kept for an adopted pod; `None` for none any more.
+    pub(crate) fn nominate(&mut self, (id, number): Home, node: Option<String>) {
+        let Some(run) = self.workloads.pod(id, number).map(Pod::run) else { return };
+        if self.adopted.knows(run.pod) {
+            self.outbox.act([Action::Adopted(run, FeedVerb::Nominate(node))]);
+        }
+    }
+
     /// Makes a pod a workload by itself.
     fn take_in_alone(&mut self, pod: &AdoptedPod, project_id: u64) {
         self.adopt_pods((pod.uid, project_id), workload_of(pod), &[(pod, 0)]);
@@ -320,7 +328,7 @@ impl State {
         for pod in waiting.collect::<Vec<_>>() {
             let binding = self.cluster.pods()[pod].binding.clone();
             self.cluster.set_binding(pod, PodBinding { next: None, ..binding });
-            self.home_of(pod).into_iter().for_each(|(id, _)| self.touch(id));
+            self.home_of(pod).into_iter().for_each(|home| self.unreserved(home));
         }
     }
 

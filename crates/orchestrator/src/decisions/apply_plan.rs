@@ -145,6 +145,13 @@ impl State {
         let message =
             format!("has a place on {node} reserved, and starts once all that it needs is free");
         self.emit(id, EventBuilder::new("Reserved", message).pod(number));
+        self.nominate((id, number), Some(self.node_name(to.node)));
+    }
+
+    /// Publishes that a pod has no place reserved any more.
+    pub(crate) fn unreserved(&mut self, (id, number): (Uuid, usize)) {
+        self.touch(id);
+        self.nominate((id, number), None);
     }
 
     fn carry_step(&mut self, step: &Step) {
@@ -159,7 +166,7 @@ impl State {
                 self.emit(id, EventBuilder::new("Scheduled", message).pod(number));
             }
             Step::Reserve { to, .. } => self.reserved(id, number, to),
-            Step::Unreserve { .. } => self.touch(id),
+            Step::Unreserve { .. } => self.unreserved((id, number)),
             Step::Evict { cause, .. } => {
                 let kind = match cause {
                     Cause::Preempted { .. } => "Preempted",

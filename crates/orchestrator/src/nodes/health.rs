@@ -78,9 +78,8 @@ impl State {
             return;
         }
         let unplaced = self.cluster.set_in_service(gpu.0, gpu.1, now.is_none());
-        for (id, _) in unplaced.into_iter().filter_map(|pod| self.home_of(pod)).collect::<Vec<_>>()
-        {
-            self.touch(id);
+        for home in unplaced.into_iter().filter_map(|pod| self.home_of(pod)).collect::<Vec<_>>() {
+            self.unreserved(home);
         }
         match (before, now) {
             (None, Some(GpuFault::Elsewhere)) | (Some(GpuFault::Elsewhere), None) => {}
