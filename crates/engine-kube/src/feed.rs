@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::events::Events;
 use crate::newest::{Newest, Seen};
 use crate::node::node_spec;
+use crate::owners::Owners;
 use crate::pod::uid_of;
 use crate::rate::Writes;
 use crate::reports::Reports;
@@ -60,7 +61,8 @@ impl Feed {
         let watch = client.watch::<Node>(Query::default(), settings);
         tokio::spawn(async move { nodes.follow_nodes(watch).await });
         let watch = client.watch::<Pod>(Query::default(), settings);
-        tokio::spawn(async move { pods.follow_pods(watch).await });
+        let owners = Owners::new(client.clone());
+        tokio::spawn(async move { pods.follow_pods(watch, owners).await });
         tokio::spawn(async move {
             let find = |uid| found.seen(uid);
             let note = |uid, written| found.newest().note_status(uid, written);
@@ -96,11 +98,16 @@ impl Feed {
         }
     }
 
-    async fn follow_pods(&self, mut watch: Watch<Pod>) {
+    async fn follow_pods(&self, mut watch: Watch<Pod>, mut owners: Owners) {
         loop {
             match watch.next().await {
                 Change::Listing => self.newest().begin_pods(),
-                Change::Applied(pod) => self.take_pod(&pod),
+                Change::Applied(mut pod) => {
+                    if self.schedulers.contains(&pod.spec.scheduler_name) {
+                        owners.add_to(&mut pod).await;
+                    }
+                    self.take_pod(&pod);
+                }
                 Change::Deleted(pod) => self.newest().pod_deleted(&pod),
                 Change::Synced => self.newest().end_pods(),
                 Change::Unreadable(one) => {

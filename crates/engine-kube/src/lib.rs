@@ -12,6 +12,7 @@ mod feed;
 mod manifests;
 mod newest;
 mod node;
+mod owners;
 mod place;
 mod pod;
 mod quantity;

@@ -57,7 +57,8 @@ fn rules() -> String {
     let rules = RIGHTS.iter().map(|right| {
         let verbs = quoted(right.verbs.iter().map(|verb| verb.name()).collect());
         let resources = quoted(right.resources.to_vec());
-        format!("- apiGroups: [\"\"]\n  resources: [{resources}]\n  verbs: [{verbs}]\n")
+        let group = right.group;
+        format!("- apiGroups: [\"{group}\"]\n  resources: [{resources}]\n  verbs: [{verbs}]\n")
     });
     rules.collect()
 }

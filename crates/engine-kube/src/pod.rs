@@ -1,7 +1,7 @@
 //! A pod of Kubernetes as an adopted pod. Owns: the meaning of its fields, and the fields that hold
 //! it because they are not supported.
 
-use kube_api::types::{Pod, PodSpec};
+use kube_api::types::{ObjectMeta, Pod, PodSpec};
 use spec::{
     AdoptedGang, AdoptedPhase, AdoptedPod, CPU_MILLIS_MAX, DEVICES_MAX, Hold, MEMORY_BYTES_MAX,
     Place, Priority,
@@ -39,13 +39,33 @@ pub(crate) fn uid_of(pod: &Pod) -> Uuid {
     text.parse().unwrap_or_else(|_| Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()))
 }
 
+/// An annotation, or else a label.
+fn setting<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a String> {
+    meta.annotations.get(key).or_else(|| meta.labels.get(key))
+}
+
+/// Gives a pod the settings of an owner that it has not itself.
+pub(crate) fn inherit(pod: &mut ObjectMeta, owner: &ObjectMeta) {
+    if !PROJECT_LABELS.iter().any(|key| pod.labels.contains_key(*key)) {
+        let labels = PROJECT_LABELS.iter().filter_map(|key| owner.labels.get_key_value(*key));
+        pod.labels.extend(labels.map(|(key, project)| (key.clone(), project.clone())));
+    }
+    for keys in [&[PRIORITY][..], &[PREEMPTIBLE], &MIN_MEMBERS, &[GROUP]] {
+        if keys.iter().all(|key| setting(pod, key).is_none()) {
+            let settings = keys.iter().filter_map(|key| Some((*key, setting(owner, key)?)));
+            let settings = settings.map(|(key, text)| (key.to_owned(), text.clone()));
+            pod.annotations.extend(settings);
+        }
+    }
+}
+
 /// A pod, where `schedulers` are the names that pods give to this server.
 pub(crate) fn adopted_pod(pod: &Pod, schedulers: &[String]) -> AdoptedPod {
     let Pod { metadata: meta, spec, status } = pod;
     let requests = requests_of(spec);
     let is_ours = schedulers.contains(&spec.scheduler_name);
-    let said = |key: &str| meta.labels.get(key).or_else(|| meta.annotations.get(key)).cloned();
-    let owner = meta.owner_references.iter().find(|owner| owner.controller);
+    let said = |key| setting(meta, key).cloned();
+    let owner = meta.controller();
     let mut project = PROJECT_LABELS.iter();
     let project = project.find_map(|key| Some(((*key).to_owned(), meta.labels.get(*key)?.clone())));
     let preemptible = match said(PREEMPTIBLE).as_deref() {
@@ -104,9 +124,10 @@ pub(crate) fn adopted_pod(pod: &Pod, schedulers: &[String]) -> AdoptedPod {
 /// The pods that a pod starts together with, if it names a number of more than one.
 fn gang_of(pod: &Pod) -> Result<Option<AdoptedGang>, Hold> {
     let meta = &pod.metadata;
-    let said = |key: &str| meta.annotations.get(key).or_else(|| meta.labels.get(key));
     let mut keys = MIN_MEMBERS.iter();
-    let Some((key, text)) = keys.find_map(|key| Some((*key, said(key)?))) else { return Ok(None) };
+    let Some((key, text)) = keys.find_map(|key| Some((*key, setting(meta, key)?))) else {
+        return Ok(None);
+    };
     let hold = |why: String| Hold { field: format!("metadata: {key}"), why };
     let pods_min = match text.parse::<u32>() {
         Ok(pods_min) if (1..=MEMBERS_MAX).contains(&pods_min) => pods_min,
@@ -115,8 +136,7 @@ fn gang_of(pod: &Pod) -> Result<Option<AdoptedGang>, Hold> {
     if pods_min == 1 {
         return Ok(None);
     }
-    let owner = meta.owner_references.iter().find(|owner| owner.controller);
-    let (of, name) = match (said(GROUP), owner) {
+    let (of, name) = match (setting(meta, GROUP), meta.controller()) {
         (Some(group), _) => (format!("group/{group}"), format!("group.{group}")),
         (None, Some(owner)) => {
             (owner.uid.clone(), format!("{}.{}", owner.kind.to_lowercase(), owner.name))

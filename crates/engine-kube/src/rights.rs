@@ -3,19 +3,27 @@
 
 use kube_api::{Rule, Verb};
 
-/// Verbs on resources of the core group, in all namespaces.
+/// Verbs on resources of an API group, in all namespaces.
 pub(crate) struct Right {
+    /// The group, empty for the core.
+    pub(crate) group: &'static str,
     pub(crate) resources: &'static [&'static str],
     pub(crate) verbs: &'static [Verb],
 }
 
 /// All permissions.
-pub(crate) const RIGHTS: [Right; 5] = [
-    Right { resources: &["nodes"], verbs: &[Verb::List, Verb::Watch] },
-    Right { resources: &["pods"], verbs: &[Verb::Get, Verb::List, Verb::Watch] },
-    Right { resources: &["pods/binding", "pods/eviction"], verbs: &[Verb::Create] },
-    Right { resources: &["pods/status"], verbs: &[Verb::Patch] },
-    Right { resources: &["events"], verbs: &[Verb::Create] },
+pub(crate) const RIGHTS: [Right; 7] = [
+    Right { group: "", resources: &["nodes"], verbs: &[Verb::List, Verb::Watch] },
+    Right { group: "", resources: &["pods"], verbs: &[Verb::Get, Verb::List, Verb::Watch] },
+    Right { group: "", resources: &["pods/binding", "pods/eviction"], verbs: &[Verb::Create] },
+    Right { group: "", resources: &["pods/status"], verbs: &[Verb::Patch] },
+    Right { group: "", resources: &["events"], verbs: &[Verb::Create] },
+    Right { group: "batch", resources: &["jobs"], verbs: &[Verb::Get] },
+    Right {
+        group: "apps",
+        resources: &["deployments", "replicasets", "statefulsets"],
+        verbs: &[Verb::Get],
+    },
 ];
 
 /// Each permission by itself.
@@ -24,7 +32,7 @@ pub(crate) fn rules() -> impl Iterator<Item = Rule> {
         right.resources.iter().flat_map(|resource| {
             right.verbs.iter().map(|&verb| Rule {
                 verb,
-                group: String::new(),
+                group: right.group.to_owned(),
                 resource: (*resource).to_owned(),
                 namespace: None,
             })

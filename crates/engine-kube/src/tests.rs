@@ -2,16 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use kube_api::types::{Node, Pod};
+use kube_api::Verb;
+use kube_api::types::{Node, ObjectMeta, Pod};
 use serde_json::{Value, json};
 use spec::{AdoptedPhase, AdoptedPod, FeedChange, PlacementReport};
 
 use crate::newest::Newest;
 use crate::node::node_spec;
-use crate::pod::adopted_pod;
+use crate::owners::KINDS;
+use crate::pod::{adopted_pod, inherit};
 use crate::rate::{Allowance, Rate};
 use crate::requests::requests_of;
-use crate::rights::RIGHTS;
+use crate::rights::{RIGHTS, Right};
 use crate::status_change::{StatusChange, WORDS};
 
 fn pod(spec: &Value) -> Pod {
@@ -263,6 +265,37 @@ fn pods_of_one_owner_or_one_group_start_together() {
     }
     let hold = annotated(&json!({"elastane.dev/priority": "urgent"}), true).hold.unwrap();
     assert!(hold.why.starts_with("`urgent` is not a priority class; allowed are"), "{}", hold.why);
+}
+
+#[test]
+fn a_pod_has_the_settings_of_its_owners_that_it_has_not_itself() {
+    let meta = |of: Value| serde_json::from_value::<ObjectMeta>(of).unwrap();
+    let queue = json!({"kai.scheduler/queue": "team-a"});
+    let sizes = json!({"elastane.dev/min-members": "4", "elastane.dev/priority": "build"});
+    let job = meta(json!({"labels": queue, "annotations": sizes}));
+    let above = meta(json!({"annotations": {
+        "elastane.dev/priority": "train", "elastane.dev/preemptible": "true",
+    }}));
+    let mut one = pod(&json!({"schedulerName": "elastane"}));
+    one.metadata.labels.clear();
+    let own = json!({"kai.scheduler/batch-min-member": "2", "elastane.dev/group": "g"});
+    one.metadata.annotations = serde_json::from_value(own).unwrap();
+    inherit(&mut one.metadata, &job);
+    inherit(&mut one.metadata, &above);
+    let adopted = adopted_pod(&one, &["elastane".to_owned()]);
+    assert_eq!(adopted.hold, None);
+    assert_eq!(adopted.gang.map(|gang| gang.pods_min), Some(2), "its own");
+    assert_eq!((adopted.priority_class.as_str(), adopted.preemptible), ("build", Some(true)));
+    assert_eq!(adopted.project, Some(("kai.scheduler/queue".to_owned(), "team-a".to_owned())));
+}
+
+#[test]
+fn each_kind_of_owner_may_be_read() {
+    for (group, kind, plural) in KINDS {
+        let is_of = |right: &&Right| right.group == group && right.resources.contains(&plural);
+        let right = RIGHTS.iter().find(is_of);
+        assert!(right.is_some_and(|right| right.verbs.contains(&Verb::Get)), "{kind}");
+    }
 }
 
 #[test]

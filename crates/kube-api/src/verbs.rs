@@ -11,7 +11,7 @@ use crate::client::{ApiRequest, Client};
 use crate::error::{Error, Verb};
 use crate::path::{Kind, Target};
 use crate::status::Reason;
-use crate::types::{Pod, Resource};
+use crate::types::{Metadata, ObjectMeta, OwnerReference, Pod, Resource};
 
 const STRATEGIC_PATCH: HeaderValue =
     HeaderValue::from_static("application/strategic-merge-patch+json");
@@ -85,6 +85,25 @@ impl Client {
         };
         let (kind, target) = (Kind::of::<R>(), object.target(None));
         self.ask(&ApiRequest::reading(kind.call(Verb::Get, target), kind.path(target))).await
+    }
+
+    /// The metadata of the owner of an object in a namespace. `plural` is its kind in paths.
+    ///
+    /// # Errors
+    /// There is none, or the API server does not answer.
+    pub async fn owner(
+        &self,
+        namespace: &str,
+        owner: &OwnerReference,
+        plural: &str,
+    ) -> Result<ObjectMeta, Error> {
+        let (group, version) =
+            owner.api_version.split_once('/').unwrap_or(("", &owner.api_version));
+        let kind = Kind { group, version, plural };
+        let target =
+            Target { namespace: Some(namespace), name: Some(&owner.name), subresource: None };
+        let asked = ApiRequest::reading(kind.call(Verb::Get, target), kind.path(target));
+        self.ask::<Metadata>(&asked).await.map(|found| found.metadata)
     }
 
     /// Makes an object.

@@ -345,6 +345,35 @@ fn a_gang_is_bound_whole_and_a_budget_leaves_another_victim() {
 }
 
 #[test]
+fn pods_of_a_job_start_together_as_its_annotation_says() {
+    let Some((cluster, kube, sandbox, _)) = begin() else { return };
+    let container = json!({"name": "main", "image": "example.com/train"});
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {
+            "name": "train", "namespace": "team-a",
+            "annotations": {"kai.scheduler/batch-min-member": "2"},
+        },
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    });
+    let made = kube.runtime.block_on(cluster.apply(&job)).unwrap();
+    let owner = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": true,
+        "uid": made["metadata"]["uid"],
+    });
+    let member = |name: &str| {
+        kube.pod_with("team-a", &json!({"name": name, "ownerReferences": [owner]}), &json!({}));
+    };
+    member("train-a");
+    let missing = || kube.why("team-a", "train-a").is_some_and(|(_, why)| why.contains("P106"));
+    assert!(wait_until(missing), "{}", sandbox.server_text());
+    member("train-b");
+    assert!(wait_until(|| kube.bound("team-a") == 2), "{}", sandbox.server_text());
+    let listed = sandbox.shell("runai list -p team-a").text;
+    assert!(listed.contains("team-a.job.train"), "{listed}");
+}
+
+#[test]
 fn the_printed_manifests_give_the_server_what_it_needs_and_leave_nothing() {
     let Some((cluster, kube)) = cluster() else { return };
     kube.node(1);
@@ -376,7 +405,7 @@ fn the_printed_manifests_give_the_server_what_it_needs_and_leave_nothing() {
     let checked =
         sandbox.shell(&format!("elastane kubernetes check --kubeconfig {}", own.display()));
     assert_eq!(checked.code, Some(0), "{}", checked.text);
-    assert!(checked.text.contains("Permissions  9 of 9"), "{}", checked.text);
+    assert!(checked.text.contains("Permissions  13 of 13"), "{}", checked.text);
     assert!(
         checked.text.contains("1 node, 1 with 1 GPU in all; 1 of them without"),
         "{}",

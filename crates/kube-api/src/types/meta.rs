@@ -40,6 +40,14 @@ pub struct ObjectMeta {
     pub deletion_timestamp: Option<String>,
 }
 
+impl ObjectMeta {
+    /// The owner that makes it again when it is gone.
+    #[must_use]
+    pub fn controller(&self) -> Option<&OwnerReference> {
+        self.owner_references.iter().find(|owner| owner.controller)
+    }
+}
+
 /// An object that another belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
