@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use access::Caller;
 use http_kit::ApiError;
 use serde_json::json;
 use sim::Decision;
@@ -51,7 +52,10 @@ impl Drain {
     ///
     /// # Errors
     /// The state cannot be read.
-    pub(crate) async fn considered(state: &ApiState, node: &str) -> Result<Self, ApiError> {
+    pub(crate) async fn considered(
+        (state, caller): (&ApiState, &Caller),
+        node: &str,
+    ) -> Result<Self, ApiError> {
         let view = state.control.view();
         let runs = runs_on(&view, node);
         let found = view.nodes.iter().find(|one| one.name == node);
@@ -63,7 +67,7 @@ impl Drain {
             return Ok(drain);
         }
         let asked = read_steps(&[json!({"drain": [&*drain.node]})], Vec::new())?;
-        let (now, decisions) = predicted(state, asked).await?;
+        let (now, decisions) = predicted((state, caller), asked).await?;
         for ((project, name), fate) in fates(&decisions) {
             let named =
                 |one: &&Arc<WorkloadView>| (&*one.project_name, &*one.spec.name) == (project, name);

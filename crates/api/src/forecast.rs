@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::Caller;
 use api_types::StartEstimate;
 use http_kit::{ApiError, run_blocking};
 use orchestrator::{Error, StoredState};
@@ -31,15 +32,14 @@ const NAMES_MAX: usize = 10;
 /// None, too, if it does not wait any more, or where this state cannot be played forward: why it
 /// waits is of use without it.
 pub(crate) async fn start_estimate(
-    state: &Server,
+    (state, caller): (&Server, &Caller),
     workload: &WorkloadView,
 ) -> Result<Option<StartEstimate>, ApiError> {
     if !waits_whole(workload) {
         return Ok(None);
     }
-    let turn = tokio::time::timeout(TURN_WAIT, state.forecasting.clone().acquire_owned()).await;
-    let Ok(turn) = turn else { return Ok(None) };
-    let turn = turn.map_err(ApiError::internal)?;
+    let turn = state.questions.forecast_within(caller, TURN_WAIT).await;
+    let Some(turn) = turn else { return Ok(None) };
     let stored = state.control.stored_state().await?;
     let (view, id) = (state.control.view(), workload.id);
     // The workload may have ended since it was found.

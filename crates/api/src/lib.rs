@@ -18,6 +18,7 @@ mod list_order;
 mod list_rows;
 mod node_order;
 mod prediction;
+mod question_turns;
 mod quota_effects;
 mod repair_advice;
 mod routes;
@@ -32,14 +33,17 @@ use std::sync::Arc;
 use access::{Backend, Caller};
 use assets::Assets;
 use axum::extract::FromRef;
+use control::Diagnosis;
 use convert::Origins;
 use gateway::Gateway;
-use http_kit::{Hosts, Proxies, Shutdown};
+use http_kit::{ApiError, Hosts, Proxies, Shutdown};
 use iam::{Iam, LoginProvider, Site};
 use list_order::Orders;
 use list_rows::WrittenRows;
+use question_turns::QuestionTurns;
 use telemetry::Telemetry;
-use tokio::sync::Semaphore;
+use units::Instant;
+use uuid::Uuid;
 use view::WorkloadView;
 
 use routes::interface::DIGEST as INTERFACE;
@@ -124,8 +128,8 @@ pub(crate) struct Server {
     pub(crate) url_is_public: bool,
     /// Cancelled when the server is to stop.
     pub(crate) shutdown: Shutdown,
-    /// Limits concurrent forecasts.
-    pub(crate) forecasting: Arc<Semaphore>,
+    /// Turns at diagnoses and forecasts.
+    pub(crate) questions: QuestionTurns,
     /// Current and past measurements.
     pub(crate) telemetry: Arc<Telemetry>,
     /// Streams of changes.
@@ -235,7 +239,7 @@ impl From<State> for ApiState {
             url: state.url,
             url_is_public: state.url_is_public,
             shutdown: state.shutdown,
-            forecasting: Arc::new(Semaphore::new(1)),
+            questions: QuestionTurns::default(),
             orders: Orders::default(),
             rows: WrittenRows::default(),
         }))
@@ -250,6 +254,16 @@ impl std::ops::Deref for Server {
 }
 
 impl Server {
+    /// Detailed reasons why a workload waits, and their time; `None` if it does not wait.
+    pub(crate) async fn diagnose(
+        &self,
+        caller: &Caller,
+        id: Uuid,
+    ) -> Result<Option<(Diagnosis, Instant)>, ApiError> {
+        let turn = self.questions.diagnosis(caller).await?;
+        Ok(self.control.diagnose(id, turn).await?)
+    }
+
     pub(crate) fn context(&self) -> convert::Context {
         convert::Context::new(&self.backend, &self.gateway.origins)
     }

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use access::Caller;
 use api_types::{AdvisedChange, RepairedGpus};
 use convert::FurtherAdvice;
 use http_kit::ApiError;
@@ -70,12 +71,12 @@ impl Candidates {
 /// Repairs after which a waiting workload would start: of single GPUs, else of all of a node, else
 /// of all. There are none where they cannot be tried out in time.
 pub(crate) async fn repairs(
-    state: &ApiState,
+    by: (&ApiState, &Caller),
     may: bool,
     view: &View,
     workload: &WorkloadView,
 ) -> Vec<FurtherAdvice> {
-    match tokio::time::timeout(WAIT, helpful(state, may, view, workload)).await {
+    match tokio::time::timeout(WAIT, helpful(by, may, view, workload)).await {
         Ok(Ok(found)) => found,
         Ok(Err(error)) => {
             let why = &error.message();
@@ -90,7 +91,7 @@ pub(crate) async fn repairs(
 }
 
 async fn helpful(
-    state: &ApiState,
+    by: (&ApiState, &Caller),
     may: bool,
     view: &View,
     workload: &WorkloadView,
@@ -105,17 +106,17 @@ async fn helpful(
         if is_known && repair.gpus.len() > 1 {
             continue;
         }
-        found.extend(tried(state, view, workload, &[repair], may).await?);
+        found.extend(tried(by, view, workload, &[repair], may).await?);
     }
     if found.is_empty() && together.len() > 1 {
-        found.extend(tried(state, view, workload, &together, may).await?);
+        found.extend(tried(by, view, workload, &together, may).await?);
     }
     Ok(found)
 }
 
 /// The advice to make some repairs together, if the workload would start then.
 async fn tried(
-    state: &ApiState,
+    by: (&ApiState, &Caller),
     view: &View,
     workload: &WorkloadView,
     repairs: &[Repair],
@@ -123,7 +124,7 @@ async fn tried(
 ) -> Result<Option<FurtherAdvice>, ApiError> {
     let step = |one: &Repair| json!({"return_gpu": {"node": one.node, "gpus": one.gpus}});
     let steps: Vec<_> = repairs.iter().map(step).collect();
-    let (_, decisions) = predicted(state, read_steps(&steps, Vec::new())?).await?;
+    let (_, decisions) = predicted(by, read_steps(&steps, Vec::new())?).await?;
     let starts = starts(view, workload, &decisions);
     let disturbs = disturbed(workload, &decisions);
     Ok(starts.then(|| advice((view, workload), repairs, may, disturbs)))

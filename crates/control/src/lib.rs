@@ -52,6 +52,7 @@ pub use metrics::Metrics;
 pub use new_node::{NewNode, node_on_host};
 pub use node_access::NodeAccess;
 pub use options::{BatchFault, ClusterInfo, JOB_TOKEN, JOB_TOKEN_TLS, Options, Unseal, job_token};
+pub use reasons::diagnosis::Diagnosis;
 pub use requests::{SchedulingState, Submitted};
 pub use retention::RetentionPolicy;
 pub use service::Service;

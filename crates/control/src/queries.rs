@@ -68,19 +68,21 @@ impl Handle {
     }
 
     /// Detailed reasons why a workload waits, and their time; `None` if it does not wait. Computed
-    /// on a copy, while the server goes on.
+    /// on a copy, while the server goes on. The turn is held to the end, also if the caller is gone:
+    /// a diagnosis keeps a core busy.
     ///
     /// # Errors
     /// The server is stopping, or its state is being built again.
-    pub async fn diagnose(&self, id: Uuid) -> Result<Option<(Diagnosis, units::Instant)>, Error> {
-        let turn = self.shared.diagnosing.clone().acquire_owned().await;
-        let turn = turn.map_err(|_| Error::stopping())?;
+    pub async fn diagnose(
+        &self,
+        id: Uuid,
+        turn: impl Send + 'static,
+    ) -> Result<Option<(Diagnosis, units::Instant)>, Error> {
         let SchedulingState { cluster, policy, now } = self.scheduling_state().await?;
         let there = |id: &_| cluster.workloads().get(*id).is_some();
         let known = self.view().workloads.get(&id).and_then(|workload| workload.model);
         let Some(workload) = known.filter(there) else { return Ok(None) };
         let work = move || {
-            // Held to the end, also if the caller is gone.
             let _turn = turn;
             sched::diagnose(&cluster, workload, now, &policy)
         };

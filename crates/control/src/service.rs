@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio::sync::{Semaphore, broadcast, mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::database::DatabaseDisk;
@@ -72,7 +72,6 @@ impl Service {
             database: DatabaseDisk::default(),
             node_access: options.node_access.clone(),
             user_limits: options.settings.user_limits.clone(),
-            diagnosing: Arc::new(Semaphore::new(1)),
         });
         let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);
         let (queries, queried) = mpsc::channel(QUERIES_WAITING_MAX);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use engine::{Engine, Outage};
 use spec::UserLimits;
-use tokio::sync::{Semaphore, broadcast};
+use tokio::sync::broadcast;
 use units::Instant;
 use view::{Event, View};
 
@@ -31,8 +31,6 @@ pub(crate) struct ControlState {
     pub(crate) database: DatabaseDisk,
     pub(crate) node_access: Arc<NodeAccess>,
     pub(crate) user_limits: UserLimits,
-    /// One diagnosis at a time: each keeps a core busy.
-    pub(crate) diagnosing: Arc<Semaphore>,
 }
 
 impl ControlState {

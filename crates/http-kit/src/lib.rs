@@ -14,6 +14,7 @@ mod connections;
 mod csv;
 mod decode;
 mod error;
+mod fair_queue;
 mod guard;
 mod heads;
 mod host;
@@ -41,6 +42,7 @@ pub use body::{Body, Format, parse as parse_json, read as read_body, read_part, 
 pub use connections::{CONNECTIONS_MAX, ConnectionPermit, Limits};
 pub use csv::csv_line;
 pub use error::{ApiError, ErrorMessage};
+pub use fair_queue::{FairQueue, Permit};
 pub use guard::{bearer, keep_nowhere, limit_time, panicked, wants_page};
 pub use host::{Hosts, check_host, host_of, is_loopback, name_one_host, without_port};
 pub use list::{ListQuery, date, flag, parameters, unknown_word};

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::PasswordHash;
-use http_kit::{ApiError, run_blocking};
+use http_kit::{ApiError, FairQueue, Permit, run_blocking};
 
 use crate::Iam;
-use crate::fair_queue::{FairQueue, Permit};
 use crate::limit::{Attempt, network};
 
 /// Passwords of unknown clients compared at a time; each takes a core and 19 MiB.

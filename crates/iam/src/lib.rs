@@ -7,7 +7,6 @@
 mod browser;
 mod check;
 mod email;
-mod fair_queue;
 mod grant;
 mod guard;
 mod hashing;

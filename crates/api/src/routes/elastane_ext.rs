@@ -127,7 +127,7 @@ pub(super) async fn what_if(
         let spec = state.control.settled(project_id, spec, strict).await?;
         then.push(Asked::Submission(project_id, Box::new(spec)));
     }
-    let (as_of, came) = foretold(&state, what_if::read_steps(&steps, then)?).await?;
+    let (as_of, came) = foretold((&state, &caller), what_if::read_steps(&steps, then)?).await?;
     let may = |requirement: convert::Requirement<'_>| may(&caller, requirement);
     Ok(Json(what_if::shown(as_of, &came, &state.control.view(), &may)))
 }
@@ -171,9 +171,9 @@ async fn is_advised(
     change: &AdvisedChange,
 ) -> Result<bool, ApiError> {
     let view = state.control.view();
-    let advice = match state.control.diagnose(workload.id).await? {
+    let advice = match state.diagnose(caller, workload.id).await? {
         Some((found, now)) => {
-            let further = Box::pin(repairs(state, false, &view, workload)).await;
+            let further = Box::pin(repairs((state, caller), false, &view, workload)).await;
             let may = |requirement: convert::Requirement<'_>| may(caller, requirement);
             convert::diagnosis(&found, &view, now, &may, further).advice
         }

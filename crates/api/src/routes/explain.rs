@@ -84,20 +84,20 @@ pub(super) async fn explain(
     let events = events.iter().map(convert::live_event).collect();
     let project = view.projects.get(&workload.project_id).map(AsRef::as_ref);
     let found = match workload.waits_for_a_place() && parts.contains(&ExplanationPart::Diagnosis) {
-        true => state.control.diagnose(workload.id).await?,
+        true => state.diagnose(&caller, workload.id).await?,
         false => None,
     };
     let may = |requirement: Requirement<'_>| may(&caller, requirement);
     let further = match &found {
         Some(_) => {
             let may = caller.may(Action::Update, Resource::Nodes, Scope::Tenant);
-            repairs(&state, may, &view, &workload).await
+            repairs((&state, &caller), may, &view, &workload).await
         }
         None => Vec::new(),
     };
     let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, &view, now, &may, further));
     let estimate = match parts.contains(&ExplanationPart::Estimate) {
-        true => forecast::start_estimate(&state, &workload).await?,
+        true => forecast::start_estimate((&state, &caller), &workload).await?,
         false => None,
     };
     let (now, why) = (state.now(), view.why(&workload));

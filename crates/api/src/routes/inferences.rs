@@ -117,7 +117,9 @@ async fn update(
     let changes = recreate || !settled.as_ref().is_some_and(stays);
     agree_to(&mut spec, if changes { recreate } else { kept });
     let notice = match settled.filter(|_| changes) {
-        Some(settled) => Box::pin(replacement(&state, &view, from, settled, recreate)).await?,
+        Some(settled) => {
+            Box::pin(replacement((&state, &caller), &view, from, settled, recreate)).await?
+        }
         None => None,
     };
     let control = state.asked_by(&caller);
@@ -167,13 +169,13 @@ async fn settled_apart(
 /// Its only replica would have to stop first, and the caller has not agreed to that; or there is no
 /// room for the next one even then.
 async fn replacement(
-    state: &ApiState,
+    by: (&ApiState, &Caller),
     view: &WorkloadView,
     from: Uuid,
     next: WorkloadSpec,
     recreate: bool,
 ) -> Result<Option<String>, ApiError> {
-    let known = state.control.view();
+    let known = by.0.control.view();
     let revisions = view.revisions.iter().filter_map(|id| known.revisions.get(id));
     let is_placed = |pod: &&PodView| pod.wanted && pod.state.is_starting_or_running();
     let serving = revisions.flat_map(|revision| &revision.pods).filter(is_placed).count();
@@ -184,11 +186,11 @@ async fn replacement(
         &[],
         vec![Asked::Submission(view.project_id, Box::new(one_replica(next.clone())))],
     )?;
-    let Some(why) = lacks_room(state, beside).await? else { return Ok(None) };
+    let Some(why) = lacks_room(by, beside).await? else { return Ok(None) };
     let (name, project) = (&view.spec.name, &view.project_name);
     let next = WorkloadSpec { name: name.clone(), ..one_replica(next) };
     let instead = Asked::Replacement(view.id, from, Box::new(next));
-    if let Some(why) = lacks_room(state, vec![instead]).await? {
+    if let Some(why) = lacks_room(by, vec![instead]).await? {
         let stopped = match serving {
             1 => "the present one has stopped".to_owned(),
             _ => format!("one of its {serving} replicas has stopped"),
@@ -231,8 +233,11 @@ fn one_replica(mut next: WorkloadSpec) -> WorkloadSpec {
 }
 
 /// Reason why a requested replica would wait; `None` if it would start.
-async fn lacks_room(state: &ApiState, asked: Vec<Asked>) -> Result<Option<String>, ApiError> {
-    let (_, came) = foretold(state, asked).await?;
+async fn lacks_room(
+    by: (&ApiState, &Caller),
+    asked: Vec<Asked>,
+) -> Result<Option<String>, ApiError> {
+    let (_, came) = foretold(by, asked).await?;
     let mut reasons = came.waiting.iter().flat_map(|one| &one.reasons);
     let reason = reasons.next().map(|reason| format!("{} {}", reason.code, reason.message));
     let waits = |task: &sim::Task| task.place.is_none() && task.next.is_none();

@@ -127,7 +127,9 @@ async fn save(
     (change, forced): (NodeChange, bool),
 ) -> Result<Json<Node>, ApiError> {
     let drain = match change.scheduling {
-        Some(Scheduling::Draining) if !forced => Some(Drain::considered(state, name).await?),
+        Some(Scheduling::Draining) if !forced => {
+            Some(Drain::considered((state, caller), name).await?)
+        }
         _ => None,
     };
     let (node, considered) = (name.to_owned(), change.clone());

@@ -46,7 +46,7 @@ pub(super) async fn shown(
                 .iter()
                 .find(|node| node.name == name)
                 .ok_or_else(|| ApiError::no_such("node", &name))?;
-            Drain::considered(&state, &name).await?.effects()
+            Drain::considered((&state, &caller), &name).await?.effects()
         }
         Change::Project(asked) => {
             let found = number(&asked).and_then(|id| view.projects.get(&id));

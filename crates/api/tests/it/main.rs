@@ -44,6 +44,7 @@ mod prometheus;
 mod properties;
 mod provider;
 mod published;
+mod questions;
 mod read_back;
 mod read_back_objects;
 mod read_back_templates;

@@ -412,7 +412,7 @@ async fn advice_names_kubectl_for_nodes_and_the_owner_of_pods() {
     feed.put(tolerates("a2"));
     world.waits_for("team-a.a2", "P102").await;
     let said = async || {
-        let found = world.handle.diagnose(world.id("team-a.a2")).await.unwrap();
+        let found = world.handle.diagnose(world.id("team-a.a2"), ()).await.unwrap();
         let (found, now) = found.expect("a diagnosis");
         let view = world.handle.view();
         convert::diagnosis(&found, &view, now, &|_| true, Vec::new()).lines.join("\n")

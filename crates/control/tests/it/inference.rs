@@ -144,7 +144,7 @@ async fn what_finds_no_place_waits_and_the_others_serve() {
     w.becomes("svc Degraded 2/3").await;
     let pending = &w.get("svc").unwrap().pending;
     assert!(!pending.is_empty(), "the third says why it waits");
-    let found = w.handle.diagnose(w.id("svc")).await.unwrap();
+    let found = w.handle.diagnose(w.id("svc"), ()).await.unwrap();
     assert!(found.is_some(), "and at length");
 }
 

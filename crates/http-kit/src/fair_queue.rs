@@ -13,7 +13,7 @@ const WAITING_OF_KEY_MAX: usize = 256;
 
 /// Work of one kind, `slots` at a time. Keys take turns in a circle; those that wait by the same
 /// key are served in their order.
-pub(crate) struct FairQueue {
+pub struct FairQueue {
     queue: Mutex<Queue>,
 }
 
@@ -27,7 +27,7 @@ struct Queue {
 }
 
 /// The right to work until it is dropped.
-pub(crate) struct Permit(Option<Arc<FairQueue>>);
+pub struct Permit(Option<Arc<FairQueue>>);
 
 impl Drop for Permit {
     fn drop(&mut self) {
@@ -38,14 +38,16 @@ impl Drop for Permit {
 }
 
 impl FairQueue {
-    pub(crate) fn new(slots: usize) -> Arc<Self> {
+    /// A queue at whose head this many work at a time.
+    #[must_use]
+    pub fn new(slots: usize) -> Arc<Self> {
         let (waiting, order) = (BTreeMap::new(), VecDeque::new());
         let queue = Queue { free_slots: slots, waiting, order, count: 0 };
         Arc::new(Self { queue: Mutex::new(queue) })
     }
 
-    /// The next turn for a key; none if it takes longer than this, or too many wait.
-    pub(crate) async fn turn(self: &Arc<Self>, key: &str, longest: Duration) -> Option<Permit> {
+    /// The next turn for a key; `None` if it takes longer than this, or too many wait.
+    pub async fn turn(self: &Arc<Self>, key: &str, longest: Duration) -> Option<Permit> {
         let comes = {
             let mut queue = self.queue();
             if queue.free_slots > 0 {
