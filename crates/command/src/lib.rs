@@ -7,10 +7,12 @@ pub mod admission;
 mod change;
 mod command;
 mod object;
+mod object_use;
 mod workload_use;
 
 pub use change::{NodeChange, PoolChange};
 pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted, WorkloadChange};
 pub use object::{Edit, Edited, NewId, NewObject, check_name};
+pub use object_use::ObjectTable;
 pub use spec::RequestError as Error;
 pub use workload_use::{UseTable, WorkloadUse};

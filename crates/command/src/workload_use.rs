@@ -14,6 +14,8 @@ pub struct WorkloadUse {
     pub pods: u64,
     /// Specifications as JSON.
     pub bytes: u64,
+    /// Ended workloads that left memory, which are not among the others.
+    pub archived: u64,
 }
 
 impl WorkloadUse {
@@ -21,7 +23,13 @@ impl WorkloadUse {
     #[must_use]
     pub fn of(spec: &WorkloadSpec, pods: u64) -> Self {
         let workloads = u64::from(spec.revision.is_none());
-        Self { workloads, pods, bytes: spec.json_bytes() }
+        Self { workloads, pods, bytes: spec.json_bytes(), archived: 0 }
+    }
+
+    /// Use of a number of archived workloads.
+    #[must_use]
+    pub fn of_archived(archived: u64) -> Self {
+        Self { archived, ..Self::default() }
     }
 
     const fn plus(self, more: Self) -> Self {
@@ -29,6 +37,7 @@ impl WorkloadUse {
             workloads: self.workloads.saturating_add(more.workloads),
             pods: self.pods.saturating_add(more.pods),
             bytes: self.bytes.saturating_add(more.bytes),
+            archived: self.archived.saturating_add(more.archived),
         }
     }
 
@@ -37,34 +46,63 @@ impl WorkloadUse {
             workloads: self.workloads.saturating_sub(less.workloads),
             pods: self.pods.saturating_sub(less.pods),
             bytes: self.bytes.saturating_sub(less.bytes),
+            archived: self.archived.saturating_sub(less.archived),
         }
     }
 }
 
 /// Use by project and user.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct UseTable(BTreeMap<u64, BTreeMap<String, WorkloadUse>>);
+pub struct UseTable(BTreeMap<u64, ProjectUse>);
+
+/// Use of a project.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct ProjectUse {
+    /// Sum of all users.
+    all: WorkloadUse,
+    users: BTreeMap<String, WorkloadUse>,
+}
 
 impl UseTable {
     /// Adds to the use of a user in a project.
     pub fn add(&mut self, project: u64, user: &str, more: WorkloadUse) {
-        let users = self.0.entry(project).or_default();
-        let used = users.entry(user.to_owned()).or_default();
+        let project = self.0.entry(project).or_default();
+        project.all = project.all.plus(more);
+        let used = project.users.entry(user.to_owned()).or_default();
         *used = used.plus(more);
     }
 
     /// Takes from the use of a user in a project.
-    pub fn free(&mut self, project: u64, user: &str, less: WorkloadUse) {
-        let Some(users) = self.0.get_mut(&project) else { return };
-        if let Some(used) = users.get_mut(user) {
-            *used = used.minus(less);
+    pub fn free(&mut self, project_id: u64, user: &str, less: WorkloadUse) {
+        let Some(project) = self.0.get_mut(&project_id) else { return };
+        let Some(used) = project.users.get_mut(user) else { return };
+        let left = used.minus(less);
+        project.all = project.all.minus(*used).plus(left);
+        *used = left;
+        if left == WorkloadUse::default() {
+            project.users.remove(user);
         }
-        if users.get(user) == Some(&WorkloadUse::default()) {
-            users.remove(user);
+        if project.users.is_empty() {
+            self.0.remove(&project_id);
         }
-        if users.is_empty() {
-            self.0.remove(&project);
+    }
+
+    /// Use of a project.
+    #[must_use]
+    pub fn of_project(&self, project: u64) -> WorkloadUse {
+        self.0.get(&project).map(|project| project.all).unwrap_or_default()
+    }
+
+    /// Use by archived workloads alone.
+    #[must_use]
+    pub fn of_archived(&self) -> Self {
+        let mut table = Self::default();
+        for (id, project) in &self.0 {
+            for (user, used) in project.users.iter().filter(|(_, used)| used.archived > 0) {
+                table.add(*id, user, WorkloadUse::of_archived(used.archived));
+            }
         }
+        table
     }
 
     /// Checks if a project and a user in it may have more. What is not asked for is not checked.
@@ -77,34 +115,24 @@ impl UseTable {
         (project, user): (u64, &str),
         more: WorkloadUse,
     ) -> Result<(), OverLimit> {
-        let Some(users) = self.0.get(&project) else {
-            return check(limits, WorkloadUse::default(), WorkloadUse::default(), more);
-        };
-        let all = users.values().fold(WorkloadUse::default(), |all, one| all.plus(*one));
-        let own = users.get(user).copied().unwrap_or_default();
-        check(limits, all, own, more)
-    }
-}
-
-fn check(
-    limits: &UserLimits,
-    all: WorkloadUse,
-    own: WorkloadUse,
-    more: WorkloadUse,
-) -> Result<(), OverLimit> {
-    for (limit, used, more) in [
-        (UserLimit::ProjectWorkloads, all.workloads, more.workloads),
-        (UserLimit::UserWorkloads, own.workloads, more.workloads),
-        (UserLimit::ProjectPods, all.pods, more.pods),
-        (UserLimit::UserPods, own.pods, more.pods),
-        (UserLimit::ProjectWorkloadBytes, all.bytes, more.bytes),
-        (UserLimit::UserWorkloadBytes, own.bytes, more.bytes),
-    ] {
-        if more > 0 {
-            limits.check(limit, used.saturating_add(more))?;
+        let own = self.0.get(&project).and_then(|project| project.users.get(user));
+        let (all, own) = (self.of_project(project), own.copied().unwrap_or_default());
+        for (limit, used, more) in [
+            (UserLimit::ProjectWorkloads, all.workloads, more.workloads),
+            (UserLimit::UserWorkloads, own.workloads, more.workloads),
+            (UserLimit::ProjectPods, all.pods, more.pods),
+            (UserLimit::UserPods, own.pods, more.pods),
+            (UserLimit::ProjectWorkloadBytes, all.bytes, more.bytes),
+            (UserLimit::UserWorkloadBytes, own.bytes, more.bytes),
+            (UserLimit::ProjectArchivedWorkloads, all.archived, more.archived),
+            (UserLimit::UserArchivedWorkloads, own.archived, more.archived),
+        ] {
+            if more > 0 {
+                limits.check(limit, used.saturating_add(more))?;
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -113,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_was_taken_is_free_again_for_whom_it_was_taken_and_only_more_is_refused() {
-        let one = WorkloadUse { workloads: 1, pods: 3, bytes: 10 };
+        let one = WorkloadUse { workloads: 1, pods: 3, bytes: 10, archived: 0 };
         let mut limits = UserLimits::default();
         limits.set(UserLimit::ProjectPods, 9);
         limits.set(UserLimit::UserPods, 6);
@@ -132,7 +160,11 @@ mod tests {
         assert_eq!(over(&table, 1, "ann", bytes), None, "it has not more pods");
         table.free(1, "ann", one);
         assert_eq!(over(&table, 1, "ann", one), None);
-        table.free(1, "ann", one);
+        // More than there is frees what there is, and nothing of others.
+        let most = WorkloadUse { pods: 9, ..one };
+        table.free(1, "ann", most);
+        table.free(1, "eve", most);
+        assert_eq!(table.of_project(1), one);
         table.free(1, "bob", one);
         assert_eq!(table, UseTable::default());
     }

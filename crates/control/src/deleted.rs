@@ -32,7 +32,8 @@ pub(crate) async fn are_too_many(store: &Store, count_max: u64) -> Result<bool, 
 }
 
 /// Deletes records beyond their retention. Of more than `count_max` those of the projects with the
-/// most go, the oldest first: no project takes the place of another one's.
+/// most go, and within a project those of the submitters with the most, the oldest first: no
+/// project and no user takes the place of another's.
 pub(crate) async fn forget(
     store: &Store,
     count_max: u64,

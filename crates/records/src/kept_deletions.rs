@@ -8,6 +8,7 @@ use units::Instant;
 pub struct KeptDeletions {
     /// Earliest time of deletion.
     pub since: Instant,
-    /// Number of them. Beyond it the oldest of the projects with the most are not kept.
+    /// Number of them. Beyond it the oldest are not kept of the projects with the most, and within
+    /// a project of the submitters with the most.
     pub count_max: u64,
 }

@@ -17,10 +17,11 @@ pub use kept_deletions::KeptDeletions;
 pub use ledger::{AllocationRow, GpuUseRow, LagRow, LagUnit, LedgerRow};
 pub use moment::{Ids, Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use past::{
-    Archived, ArchivedFilter, ArchivedLookup, ArchivedOrder, ArchivedPlace, Past, PastFilter,
+    Archived, ArchivedCount, ArchivedFilter, ArchivedKey, ArchivedLookup, ArchivedOrder,
+    ArchivedPlace, Past, PastFilter,
 };
 pub use rows::{
-    ArchivedKey, AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
+    AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
     DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
     PodBody, PodRow, ProjectBody, ProjectRow, Relaunch, SampleFilter, SampleRow, UsageRow,
     WorkloadRow, WorkloadState,

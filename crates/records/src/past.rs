@@ -109,3 +109,25 @@ pub struct ArchivedPlace {
     /// When it ended.
     pub completed_at: Instant,
 }
+
+/// Number of archived workloads of a submitter.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ArchivedCount {
+    /// What they have in common.
+    pub key: ArchivedKey,
+    /// User who submitted them.
+    pub submitted_by: String,
+    /// Number of them.
+    pub count: u64,
+}
+
+/// Key of the count of archived workloads: project, kind, failed or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ArchivedKey {
+    /// Id of the project.
+    pub project_id: u64,
+    /// Kind.
+    pub kind: WorkloadKind,
+    /// True if they failed.
+    pub failed: bool,
+}

@@ -579,14 +579,3 @@ pub enum Change {
         before: Instant,
     },
 }
-
-/// Key of the count of archived workloads: project, kind, failed or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ArchivedKey {
-    /// Id of the project.
-    pub project_id: u64,
-    /// Kind.
-    pub kind: WorkloadKind,
-    /// True if they failed.
-    pub failed: bool,
-}

@@ -7,9 +7,9 @@ use spec::WorkloadPast;
 use uuid::Uuid;
 
 use crate::ledger::{AllocationRow, LagRow};
+use crate::past::ArchivedCount;
 use crate::rows::{
-    ArchivedKey, ClockRow, ClusterRow, DepartmentRow, ObjectRow, PodRow, ProjectRow, UsageRow,
-    WorkloadRow,
+    ClockRow, ClusterRow, DepartmentRow, ObjectRow, PodRow, ProjectRow, UsageRow, WorkloadRow,
 };
 
 /// All rows needed to resume after a restart. Deleted objects are not part of it.
@@ -29,7 +29,7 @@ pub struct Snapshot {
     pub pods: Vec<PodRow>,
     /// Numbers of archived workloads. They are no part of `workloads`.
     #[serde(default)]
-    pub archived: Vec<(ArchivedKey, u64)>,
+    pub archived: Vec<ArchivedCount>,
     /// Objects in order of creation.
     pub objects: Vec<ObjectRow>,
     /// Resources held in the past, the oldest step first.

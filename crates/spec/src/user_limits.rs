@@ -143,6 +143,15 @@ user_limits! {
         at_limit: AtLimit::Refuses,
         relief: "delete some (`runai delete`)",
     };
+    /// Archived workloads of a user of a project.
+    UserArchivedWorkloads = Row {
+        name: "user-archived-workloads",
+        unit: Unit::Count,
+        default: 500_000,
+        what: "workloads of a user in a project that ended earlier and were not deleted",
+        at_limit: AtLimit::Refuses,
+        relief: "delete some (`runai delete`)",
+    };
     /// Objects of one kind.
     Objects = Row {
         name: "objects",
@@ -167,6 +176,44 @@ user_limits! {
         unit: Unit::Bytes,
         default: 64 << 20,
         what: "objects of all kinds of one project, department, user or service account, with config \
+            maps and credentials",
+        at_limit: AtLimit::Refuses,
+        relief: "delete some that are not used (`elastane config-map list --project PROJECT`)",
+    };
+    /// Objects of one kind of a user.
+    UserObjects = Row {
+        name: "user-objects",
+        unit: Unit::Count,
+        default: 10_000,
+        what: "objects of one kind that a user created in all projects and departments",
+        at_limit: AtLimit::Refuses,
+        relief: "delete some that are not used",
+    };
+    /// Objects of all kinds of a user.
+    UserObjectsBytes = Row {
+        name: "user-objects-bytes",
+        unit: Unit::Bytes,
+        default: 256 << 20,
+        what: "objects of all kinds that a user created in all projects and departments, with config \
+            maps and credentials",
+        at_limit: AtLimit::Refuses,
+        relief: "delete some that are not used (`elastane config-map list --project PROJECT`)",
+    };
+    /// Objects of one kind of a user that belong together.
+    UserObjectsOfOne = Row {
+        name: "user-objects-of-one",
+        unit: Unit::Count,
+        default: 500,
+        what: "objects of one kind that a user created in one project or department",
+        at_limit: AtLimit::Refuses,
+        relief: "delete some that are not used",
+    };
+    /// Objects of all kinds of a user that belong together.
+    UserObjectsOfOneBytes = Row {
+        name: "user-objects-of-one-bytes",
+        unit: Unit::Bytes,
+        default: 32 << 20,
+        what: "objects of all kinds that a user created in one project or department, with config \
             maps and credentials",
         at_limit: AtLimit::Refuses,
         relief: "delete some that are not used (`elastane config-map list --project PROJECT`)",

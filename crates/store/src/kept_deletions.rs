@@ -9,14 +9,18 @@ use crate::fault::Result;
 use crate::reading::read_with;
 use crate::statement::Statement;
 
-/// Selects the deleted workloads beyond the limit: the newest of each project is kept first, then the
-/// second of each, and so on.
+/// Selects the deleted workloads beyond the limit. Of each project one is kept, then a second of
+/// each, and so on; of a project in the same way the newest of each submitter, then the second.
 const BEYOND: &str = "SELECT id FROM workloads WHERE deleted_at IS NOT NULL AND seq NOT IN (
     SELECT seq FROM (
-        SELECT seq, deleted_at, ROW_NUMBER()
-            OVER (PARTITION BY project_id ORDER BY deleted_at DESC, seq DESC) AS place
-        FROM workloads WHERE deleted_at >= $1
-    ) AS ranked ORDER BY place, deleted_at DESC, seq DESC LIMIT $2
+        SELECT seq, deleted_at, ROW_NUMBER() OVER
+            (PARTITION BY project_id ORDER BY place, deleted_at DESC, seq DESC) AS place
+        FROM (
+            SELECT seq, project_id, deleted_at, ROW_NUMBER() OVER
+                (PARTITION BY project_id, submitted_by ORDER BY deleted_at DESC, seq DESC) AS place
+            FROM workloads WHERE deleted_at >= $1
+        ) AS of_submitters
+    ) AS of_projects ORDER BY place, deleted_at DESC, seq DESC LIMIT $2
 ) LIMIT $3";
 
 /// Some deleted workloads that are not kept.

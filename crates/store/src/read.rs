@@ -15,9 +15,9 @@ use crate::statement::Statement;
 use crate::write::{CLOCK, WORKLOAD_SEQ, of_project};
 use crate::{ledger, pasts, release};
 use records::{
-    ArchivedKey, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow, DepartmentRow,
-    Desired, EventFilter, EventGroup, EventRow, LedgerRow, Log, ObjectRow, Past, PastFilter,
-    PodRow, ProjectRow, SampleFilter, SampleRow, Snapshot, WorkloadRow, WorkloadState,
+    ArchivedCount, ArchivedKey, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow,
+    DepartmentRow, Desired, EventFilter, EventGroup, EventRow, LedgerRow, Log, ObjectRow, Past,
+    PastFilter, PodRow, ProjectRow, SampleFilter, SampleRow, Snapshot, WorkloadRow, WorkloadState,
 };
 
 /// Reads the living state; as of one moment if `db` is in a transaction.
@@ -132,16 +132,18 @@ fn read_department(r: &Reading<'_>) -> Result<DepartmentRow> {
     })
 }
 
-/// Number of archived workloads of each project, kind and phase.
-async fn archived_counts(db: &mut Connection<'_>) -> Result<Vec<(ArchivedKey, u64)>> {
-    let sql = "SELECT * FROM archived_counts WHERE n > 0 ORDER BY project_id, kind, phase";
+/// Number of archived workloads of each project, submitter, kind and phase.
+async fn archived_counts(db: &mut Connection<'_>) -> Result<Vec<ArchivedCount>> {
+    let sql = "SELECT * FROM archived_counts WHERE n > 0
+        ORDER BY project_id, submitted_by, kind, phase";
     let statement = Statement::new("count archived workloads", sql);
     read_with(db, "workloads", statement, |r| {
         let kind = r.text("kind")?;
         let known = WorkloadKind::ALL.into_iter().find(|known| known.name() == kind);
         let kind = known.ok_or_else(|| r.bad("kind", kind))?;
         let failed = r.text("phase")? == "failed";
-        Ok((ArchivedKey { project_id: r.number("project_id")?, kind, failed }, r.number("n")?))
+        let key = ArchivedKey { project_id: r.number("project_id")?, kind, failed };
+        Ok(ArchivedCount { key, submitted_by: r.text("submitted_by")?, count: r.number("n")? })
     })
     .await
 }

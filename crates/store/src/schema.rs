@@ -26,7 +26,7 @@ macro_rules! step {
     };
 }
 
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 16] = [
     step!(1, "first", "0001_first.sql"),
     step!(2, "usage", "0002_usage.sql"),
     step!(3, "objects", "0003_objects.sql"),
@@ -42,6 +42,7 @@ const STEPS: [Step; 15] = [
     step!(13, "lags", "0013_lags.sql"),
     step!(14, "deleted_by_project", "0014_deleted_by_project.sql"),
     step!(15, "event_owners", "0015_event_owners.sql"),
+    step!(16, "submitters", "0016_submitters.sql"),
 ];
 
 /// A table, to read all of its rows.
@@ -76,7 +77,7 @@ pub(crate) const TABLES: [Table; 16] = [
     table(7, "gpu_use", "hour, project_id, owner, gpu_model"),
     table(13, "lags", "department_id, project_id, pool"),
     table(15, "events_kept_from", "project_id, owner"),
-    table(10, "archived_counts", "project_id, kind, phase"),
+    table(10, "archived_counts", "project_id, kind, phase, n"),
 ];
 
 /// The newest version this program knows.

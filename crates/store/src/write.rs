@@ -135,8 +135,9 @@ fn project(row: &ProjectRow) -> Result<Statement<'_>> {
 fn workload(row: &WorkloadRow) -> Result<Statement<'_>> {
     let statement = Statement::rows(
         "write a workload",
-        "INSERT INTO workloads (id, seq, project_id, name, spec, created_at, phase, phase_since,
-             desired, restarts, not_before, completed_at, waited_ms, ran_ms, eviction, deleted_at)
+        "INSERT INTO workloads (id, seq, project_id, submitted_by, name, spec, created_at, phase,
+             phase_since, desired, restarts, not_before, completed_at, waited_ms, ran_ms, eviction,
+             deleted_at)
          VALUES ",
         "",
         0,
@@ -144,6 +145,7 @@ fn workload(row: &WorkloadRow) -> Result<Statement<'_>> {
     .text(row.id.to_string())
     .int(row.seq)
     .int(row.project_id)
+    .text(&row.spec.submitted_by)
     .spec(&row.spec)?
     .at(row.created_at);
     state(statement, &row.state)
@@ -169,7 +171,7 @@ fn archived(id: Uuid, listed: Option<(WorkloadKind, &str)>) -> Statement<'_> {
     let statement = Statement::rows(
         "archive a workload",
         "UPDATE workloads SET archived = now.column2, kind = now.column3,
-             submitted_by = now.column4
+             submitted_by = COALESCE(now.column4, submitted_by)
          FROM (VALUES ",
         ") AS now WHERE workloads.id = now.column1",
         1,

@@ -37,8 +37,13 @@ fn request(server: &Server, limit: UserLimit, number: usize) -> Option<(Value, S
         UserLimit::ProjectWorkloadBytes | UserLimit::UserWorkloadBytes => {
             train(json!({"image": "i", "args": "x".repeat(large * 10)}))
         }
-        UserLimit::Objects | UserLimit::ObjectsOfOne => map(10),
-        UserLimit::ObjectsOfOneBytes => map(large),
+        UserLimit::Objects
+        | UserLimit::ObjectsOfOne
+        | UserLimit::UserObjects
+        | UserLimit::UserObjectsOfOne => map(10),
+        UserLimit::ObjectsOfOneBytes
+        | UserLimit::UserObjectsBytes
+        | UserLimit::UserObjectsOfOneBytes => map(large),
         // The data of a config map does not count, and an access rule has little other content.
         UserLimit::ObjectBytes => {
             let meta = json!({"name": format!("asset-{number}"), "scope": "project", "projectId": 1,
@@ -47,6 +52,7 @@ fn request(server: &Server, limit: UserLimit, number: usize) -> Option<(Value, S
             Some((json!("POST"), "/api/v1/asset/environment".to_owned(), body))
         }
         UserLimit::ProjectArchivedWorkloads
+        | UserLimit::UserArchivedWorkloads
         | UserLimit::Sessions
         | UserLimit::DeletedWorkloads
         | UserLimit::Events
@@ -60,7 +66,9 @@ fn small(limit: UserLimit) -> u64 {
         UserLimit::ProjectWorkloadBytes | UserLimit::UserWorkloadBytes => 4000,
         UserLimit::ProjectPods | UserLimit::UserPods => 3,
         UserLimit::EnvironmentBytes | UserLimit::LabelsBytes => 500,
-        UserLimit::ObjectsOfOneBytes => 700,
+        UserLimit::ObjectsOfOneBytes
+        | UserLimit::UserObjectsBytes
+        | UserLimit::UserObjectsOfOneBytes => 700,
         UserLimit::ObjectBytes => 250,
         _ => 1,
     }
@@ -99,16 +107,19 @@ async fn what_is_beyond_a_limit_is_refused_with_what_helps() {
 
 #[tokio::test]
 async fn ended_workloads_that_are_not_deleted_have_a_limit_too() {
-    let mut limits = UserLimits::default();
-    limits.set(UserLimit::ProjectArchivedWorkloads, 1);
-    let server = Server::that_keeps_and_limits(0, limits).await;
-    let id = server.train("a", 0).await;
-    server.phase(&id, "Running").await;
-    server.engine.end("a", engine::Exit::Code(0));
-    server.phase(&id, "Completed").await;
-    let (status, said) = server.post(TRAININGS, server.job("c", &json!({"image": "i"}))).await;
-    assert_eq!(status, StatusCode::CONFLICT, "{said}");
-    assert!(said["message"].as_str().unwrap().contains("project-archived-workloads=2"), "{said}");
+    for limit in [UserLimit::ProjectArchivedWorkloads, UserLimit::UserArchivedWorkloads] {
+        let mut limits = UserLimits::default();
+        limits.set(limit, 1);
+        let server = Server::that_keeps_and_limits(0, limits).await;
+        let id = server.train("a", 0).await;
+        server.phase(&id, "Running").await;
+        server.engine.end("a", engine::Exit::Code(0));
+        server.phase(&id, "Completed").await;
+        let (status, said) = server.post(TRAININGS, server.job("c", &json!({"image": "i"}))).await;
+        assert_eq!(status, StatusCode::CONFLICT, "{said}");
+        let set = format!("{}=2", limit.name());
+        assert!(said["message"].as_str().unwrap().contains(&set), "{said}");
+    }
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use engine::Exit;
 use orchestrator::{Error, WorkloadChange};
 use records::ArchivedFilter;
+use spec::{UserLimit, WorkloadSpec};
 use store::Database;
 use store::testing::PgServer;
 use uuid::Uuid;
@@ -217,5 +218,43 @@ async fn they_are_the_same_in_both_databases() {
     are_the_same_in(Database::Sqlite).await;
     if let Some(server) = PgServer::own() {
         are_the_same_in(Database::Postgres(server.database().await)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_has_as_many_as_one_may_have_leaves_the_rest_to_others() {
+    let server = PgServer::shared();
+    let postgres = match &server {
+        Some(server) => Some(Database::Postgres(server.database().await)),
+        None => None,
+    };
+    for database in [Some(Database::Sqlite), postgres].into_iter().flatten() {
+        let limit = UserLimit::UserArchivedWorkloads;
+        let mut w = World::that_archives_and_limits(limit, 1, database).await;
+        let of = |name: &str, user: &str| WorkloadSpec {
+            submitted_by: user.to_owned(),
+            ..training(name, 0)
+        };
+        for (name, user) in [("a", "ann"), ("b", "bob")] {
+            let id = w.submit(1, of(name, user)).await.id;
+            w.phase(name, Phase::Running).await;
+            w.engine.end(w.engine.run_of(name).key, Exit::Code(0));
+            w.until("it left memory", |view| !view.workloads.contains_key(&id)).await;
+        }
+        for restarts in [false, true] {
+            if restarts {
+                // A start counts alike.
+                w.restart().await;
+            }
+            let why = refused(w.handle.submit(1, of("c", "ann"), false).await);
+            assert!(why.contains("user-archived-workloads=2"), "{why}");
+        }
+        w.submit(1, of("c", "eve")).await;
+        w.submit(2, of("c", "ann")).await;
+        let first =
+            ArchivedFilter { names: Some(vec!["a".to_owned()]), ..ArchivedFilter::default() };
+        let ids = w.handle.archived_first(&first, 1).await.unwrap();
+        w.handle.delete_workload("ann", ids[0].id).await.unwrap();
+        w.submit(1, of("d", "ann")).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use control::Clock as _;
 use engine::Exit;
-use spec::UserLimit;
+use spec::{UserLimit, WorkloadSpec};
 use store::Database;
 use store::testing::PgServer;
 use view::{Phase, PodState};
@@ -63,16 +63,24 @@ async fn it_is_forgotten_after_thirty_days_and_its_number_is_not_given_out_again
 }
 
 #[tokio::test]
-async fn of_too_many_those_of_the_project_with_the_most_are_forgotten() {
+async fn of_too_many_those_of_the_project_and_the_user_with_the_most_are_forgotten() {
     let server = PgServer::shared();
     let postgres = match &server {
         Some(server) => Some(Database::Postgres(server.database().await)),
         None => None,
     };
     for database in [Some(Database::Sqlite), postgres].into_iter().flatten() {
-        let mut w = World::that_limits(UserLimit::DeletedWorkloads, 3, database).await;
-        for (project, name) in [(2, "mine"), (1, "a"), (1, "b"), (1, "c"), (1, "d"), (1, "last")] {
-            w.submit(project, training(name, 0)).await;
+        let mut w = World::that_limits(UserLimit::DeletedWorkloads, 4, database).await;
+        for (project, user, name) in [
+            (2, "ann", "mine"),
+            (1, "bob", "other"),
+            (1, "ann", "b"),
+            (1, "ann", "c"),
+            (1, "ann", "d"),
+            (1, "ann", "last"),
+        ] {
+            let submitted_by = user.to_owned();
+            w.submit(project, WorkloadSpec { submitted_by, ..training(name, 0) }).await;
             w.phase(name, Phase::Running).await;
             w.clock.advance_ms(1000);
             w.delete(name).await;
@@ -83,8 +91,8 @@ async fn of_too_many_those_of_the_project_with_the_most_are_forgotten() {
         };
         w.clock.advance_ms(15_000);
         w.until("a sample", |_| w.handle.sample().at == w.clock.now()).await;
-        assert_eq!(names(&w).await, ["d", "last", "mine"]);
+        assert_eq!(names(&w).await, ["d", "last", "mine", "other"]);
         w.restart().await;
-        assert_eq!(names(&w).await, ["d", "last", "mine"]);
+        assert_eq!(names(&w).await, ["d", "last", "mine", "other"]);
     }
 }

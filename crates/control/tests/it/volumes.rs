@@ -44,7 +44,8 @@ async fn of_the_volumes_of_a_refused_workload_none_is_made() {
     };
     for first in (0..999).step_by(64) {
         let claims = claims(first..(first + 64).min(999));
-        w.submit(1, WorkloadSpec { name: format!("t{first}"), ..claims }).await;
+        let submitted_by = ["ann", "bob", "eve"][first as usize / 384].to_owned();
+        w.submit(1, WorkloadSpec { name: format!("t{first}"), submitted_by, ..claims }).await;
     }
     let refused = w.handle.submit(1, claims(999..1001), false).await.unwrap_err().to_string();
     assert!(refused.contains("are limited to 1000"), "{refused}");

@@ -225,6 +225,17 @@ impl World {
         Box::pin(Self::open((database, kept), nodes(1, 1), &[1, 1], policy)).await
     }
 
+    /// A world that keeps no ended workload in memory, with this limit of users.
+    pub(crate) async fn that_archives_and_limits(
+        limit: UserLimit,
+        most: u64,
+        database: Database,
+    ) -> Self {
+        let kept = Kept { ended: 0, limit: Some((limit, most)), ..Kept::default() };
+        let policy = sched::Policy::default();
+        Box::pin(Self::open((database, kept), nodes(1, 1), &[1, 1], policy)).await
+    }
+
     /// A world with one GPU that keeps no place through a failure.
     pub(crate) async fn that_keeps_no_places() -> Self {
         let kept = Kept { places_kept_ms: 0, ..Kept::default() };

@@ -5,13 +5,13 @@
 
 mod commands;
 mod config_maps;
-mod sizes;
 mod volumes;
 
 use std::ops::Deref;
+use std::slice;
 use std::sync::Arc;
 
-use command::{NewId, NewObject, check_name};
+use command::{NewId, NewObject, ObjectTable, check_name};
 use records::{Ids, ObjectRow};
 use serde_json::Value;
 use spec::UserLimits;
@@ -21,7 +21,6 @@ use view::{Object, Objects, SECRETS, Scope};
 use crate::Error;
 use crate::effect::Outbox;
 use crate::org::Org;
-use sizes::Sizes;
 
 pub use config_maps::{CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};
 pub(crate) use volumes::volume_of;
@@ -31,7 +30,7 @@ pub use volumes::{VOLUME, VOLUME_ENDING, volume_name};
 #[derive(Debug)]
 pub(crate) struct Documents {
     objects: Objects,
-    sizes: Sizes,
+    used: ObjectTable,
     last_seq: u64,
 }
 
@@ -68,7 +67,8 @@ fn reaches(outer: Scope, inner: Scope, org: &Org) -> bool {
 impl Documents {
     /// Loads stored objects.
     pub(crate) fn new(rows: Vec<ObjectRow>, last_seq: u64) -> Result<Self, Error> {
-        let mut documents = Self { objects: Objects::default(), sizes: Sizes::default(), last_seq };
+        let (objects, used) = (Objects::default(), ObjectTable::default());
+        let mut documents = Self { objects, used, last_seq };
         for row in rows {
             documents.put(Arc::new(Object::from_row(row)?));
         }
@@ -83,14 +83,14 @@ impl Documents {
     /// Adds an object, or replaces the one with its id.
     fn put(&mut self, object: Arc<Object>) {
         self.remove(&object);
-        self.sizes.add(&object);
+        self.used.add(&object);
         self.objects.put(object);
     }
 
     /// Removes the object with this id, if it exists.
     fn remove(&mut self, object: &Object) {
         if let Some(before) = self.objects.get(&object.kind, &object.id).cloned() {
-            self.sizes.take_out(&before);
+            self.used.free(&before);
             self.objects.remove(&before);
         }
     }
@@ -177,7 +177,7 @@ impl DocumentsMut<'_> {
     fn create(&mut self, by: String, new: NewObject) -> Result<Arc<Object>, Error> {
         check_name(&new.name)?;
         self.documents.belongings_exist(&new, self.org)?;
-        self.documents.may_be_more(&[&new], self.limits)?;
+        self.may_be_more(&by, slice::from_ref(&new))?;
         let seq = self.documents.last_seq + 1;
         let id = match new.id {
             NewId::Any => self.ids.next_id().to_string(),
@@ -210,6 +210,13 @@ impl DocumentsMut<'_> {
         Ok(made)
     }
 
+    /// Checks that a user may create all of these, which are of one kind, scope and owner.
+    fn may_be_more(&self, by: &str, new: &[NewObject]) -> Result<(), Error> {
+        let shelf = new.first().and_then(|one| self.documents.objects.shelf(one.kind));
+        let there = shelf.map_or(0, |shelf| shelf.len() as u64);
+        Ok(self.documents.used.check_new(self.limits, (by, there), new)?)
+    }
+
     /// Deletes the oldest objects of the kind with the same owner, until `most` are left.
     fn end_oldest(&mut self, made: &Object, most: usize) {
         let mut all = self.documents.objects.all(&made.kind);
@@ -232,7 +239,7 @@ impl DocumentsMut<'_> {
         let object = Object { name, body, updated_at, updated_by: by, ..before.clone() };
         self.documents.name_is_free(&object)?;
         self.documents.named_exist(&object, self.org)?;
-        self.documents.may_grow(before, &object, self.limits)?;
+        self.documents.used.check_change(self.limits, before, &object)?;
         Ok(self.put(object))
     }
 

@@ -97,7 +97,7 @@ impl DocumentsMut<'_> {
             .collect();
         // All are checked before the first is created: a refused command leaves no trace.
         new.iter().try_for_each(|new| check_name(&new.name))?;
-        self.documents.may_be_more(&new.iter().collect::<Vec<_>>(), self.limits)?;
+        self.may_be_more(&spec.submitted_by, &new)?;
         for new in new {
             self.create(spec.submitted_by.clone(), new)?;
         }

@@ -145,7 +145,7 @@ impl State {
 
     pub(crate) fn delete_project(&mut self, by: &str, id: u64) -> Result<Subject, Error> {
         let name = self.org.project(id)?.unit.name.clone();
-        let archived = self.workloads.archived_in(id);
+        let archived = self.workloads.used().of_project(id).archived;
         if let Some(names) = self.workloads.names_in(id) {
             let some = admission::some_of(names.keys().map(String::as_str));
             return Err(Error::conflict(format!(

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use command::Command;
+use command::{Command, WorkloadUse};
 use records::clock_shift::not_after;
 use records::{Archived, ArchivedKey, ArchivedLookup, Change, Desired, WorkloadRow};
 use spec::{ListedRun, RunKey, RunState};
@@ -46,20 +46,18 @@ impl Workloads {
         &self.archived
     }
 
-    /// Number of archived workloads of a project.
-    pub(crate) fn archived_in(&self, project: u64) -> u64 {
-        let of_project =
-            |(key, count): (&ArchivedKey, &u64)| (key.project_id == project).then_some(*count);
-        self.archived.iter().filter_map(of_project).sum()
+    pub(super) fn add_archived(&mut self, key: ArchivedKey, user: &str, count: u64) {
+        *Arc::make_mut(&mut self.archived).entry(key).or_default() += count;
+        self.used.add(key.project_id, user, WorkloadUse::of_archived(count));
     }
 
-    fn count_archived(&mut self, key: ArchivedKey, one_more: bool) {
+    fn remove_archived(&mut self, key: ArchivedKey, user: &str) {
         let counts = Arc::make_mut(&mut self.archived);
-        let count = counts.entry(key).or_default();
-        *count = if one_more { *count + 1 } else { count.saturating_sub(1) };
-        if *count == 0 {
-            counts.remove(&key);
-        }
+        match counts.get(&key).map_or(0, |count| count.saturating_sub(1)) {
+            0 => counts.remove(&key),
+            left => counts.insert(key, left),
+        };
+        self.used.free(key.project_id, user, WorkloadUse::of_archived(1));
     }
 
     /// Records whether an ended workload may leave memory, and its end.
@@ -107,8 +105,8 @@ impl State {
             self.outbox.write(rows);
         }
         let Some(workload) = self.workloads.remove(id) else { return };
-        self.workloads.count_archived(workload.archived_key(), true);
         let (kind, user) = (workload.spec.kind, workload.spec.submitted_by.clone());
+        self.workloads.add_archived(workload.archived_key(), &user, 1);
         self.outbox.write([Change::WorkloadArchived(id, kind, user)]);
     }
 
@@ -126,8 +124,9 @@ impl State {
             self.outbox.note(Note::Error(note));
         }
         for id in ids {
-            let Some(key) = self.workloads.get(&id).map(Workload::archived_key) else { continue };
-            self.workloads.count_archived(key, false);
+            let Some(workload) = self.workloads.get(&id) else { continue };
+            let (key, spec) = (workload.archived_key(), workload.spec.clone());
+            self.workloads.remove_archived(key, &spec.submitted_by);
             self.outbox.write([Change::WorkloadRestored(id)]);
             self.outbox.show([id]);
         }
@@ -175,7 +174,7 @@ impl State {
     #[must_use]
     pub fn lookup_name(&self, project: u64, name: &str) -> Option<ArchivedLookup> {
         let is_here = self.workloads.names_in(project).is_some_and(|all| all.contains_key(name));
-        (!is_here && self.workloads.archived_in(project) > 0)
+        (!is_here && self.workloads.used().of_project(project).archived > 0)
             .then(|| ArchivedLookup::Name(project, name.to_owned()))
     }
 

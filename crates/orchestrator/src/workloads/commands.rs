@@ -36,11 +36,11 @@ impl State {
             admission::name_is_free(names, &spec.name, &project.unit.name, being_deleted)?;
         }
         self.ports_are_free(project_id, &spec)?;
-        let more = WorkloadUse { workloads: 1, pods: spec.pod_count().into(), bytes: 0 };
+        // It is archived some time.
+        let pods = spec.pod_count().into();
+        let more = WorkloadUse { workloads: 1, pods, archived: 1, bytes: 0 };
         let who = (project_id, spec.submitted_by.as_str());
         self.workloads.used().check(&self.settings.user_limits, who, more)?;
-        let archived = self.workloads.archived_in(project_id);
-        self.settings.user_limits.check(UserLimit::ProjectArchivedWorkloads, archived + 1)?;
         match is_strict.then(|| self.never_fits(project, &spec)).flatten() {
             Some(why) => Err(Error::conflict(format!(
                 "`{}` is refused because it could not start now, even if all nodes were free: {why}; ask for \

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use command::{UseTable, WorkloadUse};
 use model::{PodId, WorkloadId};
 use pod_life::Life;
-use records::ArchivedKey;
+use records::{ArchivedCount, ArchivedKey};
 use spec::{LimitsKept, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
@@ -79,9 +79,12 @@ pub(crate) struct Workloads {
 
 /// Reading.
 impl Workloads {
-    pub(crate) fn new(last_seq: u64, archived: Vec<(ArchivedKey, u64)>) -> Self {
-        let archived = Arc::new(archived.into_iter().collect());
-        Self { last_seq, archived, ..Self::default() }
+    pub(crate) fn new(last_seq: u64, archived: Vec<ArchivedCount>) -> Self {
+        let mut workloads = Self { last_seq, ..Self::default() };
+        for ArchivedCount { key, submitted_by, count } in archived {
+            workloads.add_archived(key, &submitted_by, count);
+        }
+        workloads
     }
 
     pub(crate) fn get(&self, id: &Uuid) -> Option<&Workload> {
@@ -160,7 +163,7 @@ impl Workloads {
 
     /// True if all indexes agree with the records, for tests.
     pub(crate) fn is_in_step(&self) -> bool {
-        let mut fresh = Self::default();
+        let mut fresh = Self { used: self.used.of_archived(), ..Self::default() };
         self.all.values().for_each(|workload| fresh.insert(workload.clone()));
         (&fresh.names, &fresh.homes, &fresh.by_model) == (&self.names, &self.homes, &self.by_model)
             && fresh.used == self.used

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
-    AllocationRow, Archived, ArchivedKey, ArchivedLookup, Change, ClockRow, ClusterRow,
-    DepartmentRow, LagRow, LagUnit, ObjectRow, PodRow, ProjectRow, Snapshot, UsageRow, WorkloadRow,
-    WorkloadState,
+    AllocationRow, Archived, ArchivedCount, ArchivedKey, ArchivedLookup, Change, ClockRow,
+    ClusterRow, DepartmentRow, LagRow, LagUnit, ObjectRow, PodRow, ProjectRow, Snapshot, UsageRow,
+    WorkloadRow, WorkloadState,
 };
 use spec::WorkloadPast;
 use units::Instant;
@@ -276,15 +276,15 @@ impl Rows {
         &self.archived
     }
 
-    /// Number of archived workloads, by project, kind and phase.
-    fn archived_counts(&self) -> Vec<(ArchivedKey, u64)> {
-        let mut counts = BTreeMap::new();
-        for row in self.archived.iter().filter_map(|id| self.workloads.get(id)) {
+    /// Number of archived workloads, by project, kind, phase and submitter.
+    fn archived_counts(&self) -> Vec<ArchivedCount> {
+        let count = |id| {
+            let row = self.workloads.get(id)?;
             let failed = row.state.phase == "failed";
             let key = ArchivedKey { project_id: row.project_id, kind: row.spec.kind, failed };
-            *counts.entry(key).or_default() += 1;
-        }
-        counts.into_iter().collect()
+            Some(ArchivedCount { key, submitted_by: row.spec.submitted_by.clone(), count: 1 })
+        };
+        self.archived.iter().filter_map(count).collect()
     }
 
     /// All rows needed to continue after a restart.

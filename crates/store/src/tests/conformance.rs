@@ -1,6 +1,8 @@
 //! Behaviour that every database must have; each test runs once for each of them.
 
-use spec::WorkloadKind;
+use std::sync::Arc;
+
+use spec::{WorkloadKind, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
 
@@ -27,7 +29,7 @@ pub(super) async fn everything_comes_back_after_reopening(lab: &Lab) {
         }),
         ..workloads[0].state.clone()
     };
-    std::sync::Arc::make_mut(&mut workloads[0].spec).priority.class = "high".to_owned();
+    Arc::make_mut(&mut workloads[0].spec).priority.class = "high".to_owned();
     let changed = Change::WorkloadState(workloads[0].id, workloads[0].state.clone());
     let asked = Change::WorkloadSpec(workloads[0].id, workloads[0].spec.clone());
     let clock = |ahead_ms| ClockRow { boot: Uuid::from_u128(9), ahead_ms };
@@ -145,6 +147,59 @@ pub(super) async fn of_deleted_workloads_those_of_the_projects_with_the_most_go(
     assert_eq!(living.iter().map(|row| row.id).collect::<Vec<_>>(), all);
 }
 
+pub(super) async fn of_deleted_workloads_of_a_project_those_of_the_users_with_the_most_go(
+    lab: &Lab,
+) {
+    let (store, workloads) = lab.filled().await;
+    store.apply(&[Change::Project(project(2, "team-2"))]).await.unwrap();
+    let of = [(1, "ann"), (1, "ann"), (1, "ann"), (1, "bob"), (2, "ann"), (1, "ann")];
+    for (at, (project_id, user)) in (1..).zip(of) {
+        let (seq, id) = (100 + at, Uuid::from_u128(u128::from(at) << 64));
+        let spec = Arc::new(WorkloadSpec {
+            name: format!("workload-{at}"),
+            submitted_by: user.to_owned(),
+            ..WorkloadSpec::clone(&workloads[0].spec)
+        });
+        let row = WorkloadRow { id, seq, project_id, spec, ..workloads[0].clone() };
+        let state = WorkloadState { deleted_at: Some(Instant(at)), ..row.state.clone() };
+        store.apply(&[Change::Workload(Box::new(row))]).await.unwrap();
+        // It may have been archived before it was deleted.
+        let archived = Change::WorkloadArchived(id, WorkloadKind::Training, user.to_owned());
+        let changes = [archived, Change::WorkloadRestored(id), Change::WorkloadState(id, state)];
+        store.apply(&changes[if at % 2 == 0 { 0 } else { 2 }..]).await.unwrap();
+    }
+    for (count_max, left) in [
+        (6, vec![1, 2, 3, 4, 5, 6]),
+        (5, vec![2, 3, 4, 5, 6]),
+        (4, vec![3, 4, 5, 6]),
+        (3, vec![4, 5, 6]),
+        (2, vec![5, 6]),
+        (1, vec![6]),
+    ] {
+        forget_beyond(&store, 0, count_max).await;
+        let found = store.past(PastFilter { since: Instant(0), id: None }).await.unwrap();
+        let found: Vec<_> = found.workloads.iter().map(|row| row.seq - 100).collect();
+        assert_eq!(found, left, "{count_max}");
+    }
+}
+
+pub(super) async fn deleted_objects_leave_nothing_but_the_last_number(lab: &Lab) {
+    let store = lab.open().await.unwrap();
+    let write = async |row: ObjectRow| {
+        store.apply(&[Change::Object(Box::new(row))]).await.unwrap();
+    };
+    for seq in 1..=4 {
+        write(object(seq, &format!("user-{seq}"))).await;
+    }
+    for seq in [1, 4, 3] {
+        let name = format!("user-{seq}");
+        write(ObjectRow { deleted_at: Some(Instant(9)), ..object(seq, &name) }).await;
+    }
+    assert_eq!(lab.texts("SELECT name FROM objects ORDER BY seq").await, ["user-2", "user-4"]);
+    let snapshot = store.load().await.unwrap();
+    assert_eq!((snapshot.objects.len(), snapshot.last_object_seq), (1, 4));
+}
+
 pub(super) async fn archived_workloads_are_no_part_of_a_start_and_are_found_by_what_is_asked(
     lab: &Lab,
 ) {
@@ -156,7 +211,8 @@ pub(super) async fn archived_workloads_are_no_part_of_a_start_and_are_found_by_w
     assert_eq!((state.workloads.len(), state.pods.len(), state.last_workload_seq), (1, 1, 2));
     let key =
         ArchivedKey { project_id: one.project_id, kind: WorkloadKind::Training, failed: false };
-    assert_eq!(state.archived, [(key, 1)]);
+    let count = ArchivedCount { key, submitted_by: "ann".to_owned(), count: 1 };
+    assert_eq!(state.archived, [count]);
     let pod_id = pods[0].id;
     let found = Archived { workloads: vec![one.clone()], pods };
     for lookup in [

@@ -10,7 +10,7 @@ use records::*;
 use crate::*;
 
 /// Rows that each version added.
-const RELEASED: [&str; 15] = [
+const RELEASED: [&str; 16] = [
     include_str!("released/0001.sql"),
     include_str!("released/0002.sql"),
     include_str!("released/0003.sql"),
@@ -26,6 +26,7 @@ const RELEASED: [&str; 15] = [
     include_str!("released/0013.sql"),
     include_str!("released/0014.sql"),
     include_str!("released/0015.sql"),
+    include_str!("released/0016.sql"),
 ];
 
 /// A database as the program of that version left it.
@@ -65,7 +66,7 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     assert_eq!(past, if version < 11 { before } else { (at(5), at(4), at(6), 3) }, "{version}");
     assert_eq!(
         state.usage.len(),
-        [0, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3][version - 1],
+        [0, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3][version - 1],
         "{version}"
     );
     let elsewhere = state.usage.iter().filter(|row| !row.pool.is_empty()).count();
@@ -74,8 +75,9 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     assert_eq!(departments, if version < 4 { (0, 0) } else { (1, 2) }, "{version}");
     assert_eq!(state.projects[0].body.department_id, 1, "{version}");
     assert_eq!(state.last_object_seq, if version < 3 { 0 } else { 2 }, "{version}");
-    let archived: Vec<u64> = state.archived.iter().map(|(_, count)| *count).collect();
-    assert_eq!(archived, if version < 9 { vec![] } else { vec![1] }, "{version}");
+    let archived = state.archived.iter().map(|count| (count.submitted_by.as_str(), count.count));
+    let archived: Vec<_> = archived.collect();
+    assert_eq!(archived, if version < 9 { vec![] } else { vec![("ann", 1)] }, "{version}");
     let all = SampleFilter { until: Instant(u64::MAX), ..SampleFilter::default() };
     let samples = store.samples(&all).await.unwrap();
     assert_eq!(samples.len(), usize::from(version >= 5), "{version}");
@@ -85,7 +87,7 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     let memory: u64 = ledger.iter().map(|row| row.memory_used).sum();
     assert_eq!(memory, if version < 12 { 0 } else { 10_000 }, "{version}");
     // Version 14 has the number of a workload that is gone.
-    let last_seq = [1, 1, 1, 1, 1, 1, 1, 1, 900, 900, 900, 900, 900, 990, 990][version - 1];
+    let last_seq = [1, 1, 1, 1, 1, 1, 1, 1, 900, 900, 900, 900, 900, 990, 990, 990][version - 1];
     assert_eq!(state.last_workload_seq, last_seq, "{version}");
     assert_eq!(state.lags.len(), usize::from(version >= 13), "{version}");
     assert_eq!(store.credentials().await.unwrap()[0].subject, "ann", "{version}");

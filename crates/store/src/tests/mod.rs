@@ -42,6 +42,8 @@ for_both!(
     deleted_things_are_history_and_their_numbers_stay_used,
     what_was_deleted_is_read_and_forgotten_and_its_number_is_not,
     of_deleted_workloads_those_of_the_projects_with_the_most_go,
+    of_deleted_workloads_of_a_project_those_of_the_users_with_the_most_go,
+    deleted_objects_leave_nothing_but_the_last_number,
     archived_workloads_are_no_part_of_a_start_and_are_found_by_what_is_asked,
     archived_workloads_are_listed_in_every_order_and_in_pages,
     the_past_of_a_workload_is_as_it_was_written_last,

@@ -1,0 +1,46 @@
+-- Number of archived workloads also by submitter.
+DROP TRIGGER archived_one_more;
+DROP TRIGGER archived_one_less;
+DROP TABLE archived_counts;
+CREATE TABLE archived_counts (
+    project_id   INTEGER NOT NULL,
+    kind         TEXT NOT NULL,
+    phase        TEXT NOT NULL,
+    n            INTEGER NOT NULL,
+    submitted_by TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (project_id, kind, phase, submitted_by)
+) STRICT;
+INSERT INTO archived_counts
+    SELECT project_id, kind, phase, COUNT(*), COALESCE(submitted_by, '') FROM workloads
+    WHERE archived = 1
+    GROUP BY project_id, kind, phase, COALESCE(submitted_by, '');
+CREATE TRIGGER archived_one_more AFTER UPDATE OF archived ON workloads
+    WHEN new.archived > old.archived
+    BEGIN
+        INSERT INTO archived_counts
+            VALUES (new.project_id, new.kind, new.phase, 1, new.submitted_by)
+            ON CONFLICT (project_id, kind, phase, submitted_by) DO UPDATE SET n = n + 1;
+    END;
+CREATE TRIGGER archived_one_less AFTER UPDATE OF archived ON workloads
+    WHEN new.archived < old.archived
+    BEGIN
+        UPDATE archived_counts SET n = n - 1
+            WHERE project_id = old.project_id AND submitted_by = old.submitted_by
+            AND kind = old.kind AND phase = old.phase;
+    END;
+
+-- Deleted workloads by project and submitter, the newest of each, from the index alone. Workloads
+-- that were submitted before have no submitter here.
+DROP INDEX workloads_deleted;
+CREATE INDEX workloads_deleted ON workloads (project_id, submitted_by, deleted_at, seq)
+    WHERE deleted_at IS NOT NULL;
+
+-- A deleted object leaves no row, except the one with the highest number, which is not given again.
+CREATE INDEX objects_deleted ON objects (seq) WHERE deleted_at IS NOT NULL;
+DELETE FROM objects WHERE deleted_at IS NOT NULL AND seq < (SELECT MAX(seq) FROM objects);
+CREATE TRIGGER objects_gone AFTER UPDATE OF deleted_at ON objects
+    WHEN new.deleted_at IS NOT NULL
+    BEGIN
+        DELETE FROM objects
+            WHERE deleted_at IS NOT NULL AND seq < (SELECT MAX(seq) FROM objects);
+    END;
