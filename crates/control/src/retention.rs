@@ -1,11 +1,13 @@
 //! Retention of the logs. Owns: that they stay bounded, that a deletion is on record, and that
 //! nothing waits for it: a few rows at a time, beside the dispatcher.
 
+use std::collections::BTreeMap;
+
 use records::{AuditDetail, AuditRow, Change, Log};
 use store::Store;
 use units::Instant;
 
-use crate::event_shares::{EventShares, Excess};
+use crate::log_shares::{Excess, LogShares};
 use orchestrator::SYSTEM;
 use spec::{UserLimit, UserLimits};
 
@@ -14,6 +16,7 @@ const AT_ONCE: u32 = 1000;
 /// Maximum number of such transactions for a log at each call.
 const TRANSACTIONS_MAX: usize = 20;
 const DAY_MS: u64 = 86_400_000;
+const LOGS: [Log; 2] = [Log::Events, Log::Audit];
 
 /// How long rows of the logs are kept, in milliseconds. How many are kept is a limit of users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +42,13 @@ pub(crate) struct Retention {
     /// The day in which it was last begun, and the logs that are not done yet.
     day: u64,
     due: Vec<Log>,
-    /// Counted once there may be too many events.
-    shares: Option<EventShares>,
+    /// Of the logs that may have had too many rows.
+    shares: BTreeMap<Log, LogShares>,
 }
 
 impl Retention {
     pub(crate) const fn new(kept: RetentionPolicy, limits: UserLimits) -> Self {
-        Self { kept, limits, day: 0, due: Vec::new(), shares: None }
+        Self { kept, limits, day: 0, due: Vec::new(), shares: BTreeMap::new() }
     }
 
     /// Forgets some rows, if there are any to forget.
@@ -56,10 +59,7 @@ impl Retention {
     ) -> Result<(), store::Error> {
         if self.day != now.0 / DAY_MS {
             self.day = now.0 / DAY_MS;
-            self.due = vec![Log::Events, Log::Audit];
-        }
-        if !self.due.contains(&Log::Audit) && self.has_too_many(store, Log::Audit).await? {
-            self.due.push(Log::Audit);
+            self.due = LOGS.to_vec();
         }
         for log in self.due.clone() {
             for _ in 0..TRANSACTIONS_MAX {
@@ -69,22 +69,26 @@ impl Retention {
                 }
             }
         }
-        self.forget_beyond_shares(store, now).await
+        for log in LOGS {
+            self.forget_beyond_shares(store, log, now).await?;
+        }
+        Ok(())
     }
 
-    /// Forgets events beyond the maximum number: those of the projects with the most, and within a
-    /// project those of the submitters with the most.
+    /// Forgets rows beyond the maximum number: those of the projects with the most, and within a
+    /// project those of the users with the most.
     async fn forget_beyond_shares(
         &mut self,
         store: &Store,
+        log: Log,
         now: Instant,
     ) -> Result<(), store::Error> {
-        if !self.has_too_many(store, Log::Events).await? {
+        if !self.has_too_many(store, log).await? {
             return Ok(());
         }
-        // Events that went from between others make the positions an upper bound of their number.
-        let (rows_max, newest) = (self.rows_max(Log::Events), store.newest(Log::Events).await?);
-        let shares = self.shares.get_or_insert_default();
+        // Rows that went from between others make the positions an upper bound of their number.
+        let (rows_max, newest) = (self.rows_max(log), store.newest(log).await?);
+        let shares = self.shares.entry(log).or_insert_with(|| LogShares::new(log));
         shares.count(store, newest).await?;
         if shares.total() < rows_max.saturating_add(u64::from(AT_ONCE)) {
             return Ok(());
@@ -94,12 +98,16 @@ impl Retention {
                 break;
             };
             let Excess { group, from, until, count } = &gone;
-            let of = format!("{count} of project {} and `{}`", group.project_id, group.owner);
-            let target = format!("{from} to {}, {of}, beyond the newest {rows_max}", until - 1);
+            let of = match log {
+                Log::Events => format!("project {} and `{}`", group.project_id, group.user),
+                Log::Audit => format!("`{}`", group.user),
+            };
+            let until_last = format!("{from} to {}, {count} of {of}", until - 1);
+            let target = format!("{until_last}, beyond the newest {rows_max}");
             let changes = [
-                Change::EventsKeptFrom(group.clone(), *until),
-                Change::EventsGone(group.clone(), *from, *until),
-                deletion(now, "events", target),
+                Change::LogGroupKeptFrom(log, group.clone(), *until),
+                Change::LogGroupGone(log, group.clone(), *from, *until),
+                deletion(now, log, target),
             ];
             store.apply(&changes).await?;
             shares.deleted(&gone);
@@ -123,53 +131,46 @@ impl Retention {
         })
     }
 
-    /// Forgets some rows of a log that are too old or, of the audit log, too many; how many.
+    /// Forgets some rows of a log that are too old; how many.
     async fn forget_of(
         &mut self,
         store: &Store,
         log: Log,
         now: Instant,
     ) -> Result<usize, store::Error> {
-        let (name, kept_ms) = match log {
-            Log::Events => ("events", self.kept.events_ms),
-            Log::Audit => ("audit", self.kept.audit_ms),
-        };
-        let rows_max = match log {
-            Log::Events => u64::MAX,
-            Log::Audit => self.rows_max(log),
+        let kept_ms = match log {
+            Log::Events => self.kept.events_ms,
+            Log::Audit => self.kept.audit_ms,
         };
         let old = Instant(now.0.saturating_sub(kept_ms));
         // One more than go, which stays: it may be the newest.
         let rows = store.oldest(log, AT_ONCE + 1).await?;
-        let newest = store.newest(log).await?;
-        let goes =
-            |(seq, at): &&(u64, Instant)| *at < old || seq.saturating_add(rows_max) <= newest;
-        let count = rows.iter().take_while(goes).count().min(rows.len().saturating_sub(1));
+        let is_old = |(_, at): &&(u64, Instant)| *at < old;
+        let count = rows.iter().take_while(is_old).count().min(rows.len().saturating_sub(1));
         let (Some((first, _)), Some((from, _))) = (rows.first(), rows.get(count)) else {
             return Ok(0);
         };
         if count == 0 {
             return Ok(0);
         }
-        let why = match rows.get(count - 1) {
-            Some((_, at)) if *at < old => format!("after {} days", kept_ms / DAY_MS),
-            _ => format!("beyond the newest {rows_max}"),
-        };
-        let row = deletion(now, name, format!("{first} to {}, {why}", from - 1));
+        let target = format!("{first} to {}, after {} days", from - 1, kept_ms / DAY_MS);
+        let row = deletion(now, log, target);
         store.apply(&[Change::LogKeptFrom(log, *from), Change::LogGone(log), row]).await?;
-        if log == Log::Events {
-            self.shares = None;
-        }
+        self.shares.remove(&log);
         Ok(count)
     }
 }
 
 /// Audit row of the deletion of rows of a log.
-fn deletion(now: Instant, log: &str, target: String) -> Change {
+fn deletion(now: Instant, log: Log, target: String) -> Change {
+    let what = match log {
+        Log::Events => "events.delete",
+        Log::Audit => "audit.delete",
+    };
     Change::Audit(AuditRow {
         at: now,
         who: SYSTEM.to_owned(),
-        what: format!("{log}.delete"),
+        what: what.to_owned(),
         target,
         result: "ok".to_owned(),
         detail: AuditDetail::default(),
@@ -247,19 +248,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_a_log_with_too_many_rows_the_newest_are_kept_however_young() {
+    async fn a_flood_of_audit_rows_of_one_user_takes_the_place_of_no_others() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::open(folder.path()).await.expect("a new database");
-        let row = AuditRow { at: Instant(DAY_MS), who: "alice".into(), ..AuditRow::default() };
-        store.apply(&vec![Change::Audit(row); 9]).await.expect("written");
+        let row = |who: &str| {
+            Change::Audit(AuditRow { at: Instant(DAY_MS), who: who.into(), ..AuditRow::default() })
+        };
         let mut limits = UserLimits::default();
-        limits.set(UserLimit::AuditRows, 4);
+        limits.set(UserLimit::AuditRows, 1500);
         let mut retention = Retention::new(RetentionPolicy::default(), limits);
-        retention.forget_some(&store, Instant(DAY_MS)).await.expect("readable");
-        let left = store.audit(9).await.expect("readable");
-        let left: Vec<_> = left.iter().map(|row| format!("{} {}", row.who, row.target)).collect();
-        let (forgotten, alice) = ("elastane 1 to 5, beyond the newest 4", "alice ");
-        assert_eq!(left, [forgotten, alice, alice, alice, alice]);
+        store.apply(&vec![row("bob"); 500]).await.expect("written");
+        for _ in 0..3 {
+            store.apply(&vec![row("ann"); 2500]).await.expect("written");
+            retention.forget_some(&store, Instant(DAY_MS)).await.expect("readable");
+            let left = store.audit(9999).await.expect("readable");
+            let of = |who: &str| left.iter().filter(|row| row.who == who).count();
+            assert_eq!(of("bob"), 500);
+            assert!(of("ann") <= 1000, "{}", of("ann"));
+            let last = left.iter().find(|row| row.who == SYSTEM).expect("a deletion");
+            assert!(last.target.contains(" of `ann`, beyond the newest 1500"), "{}", last.target);
+        }
     }
 
     #[tokio::test]

@@ -2,19 +2,19 @@
 //! not know how a database keeps them, nor what they mean.
 
 pub mod clock_shift;
-mod event_group;
 mod eviction;
 mod kept_deletions;
 mod ledger;
+mod log_group;
 mod moment;
 mod past;
 mod rows;
 mod snapshot;
 
-pub use event_group::EventGroup;
 pub use eviction::{BeneficiaryBody, ReasonBody};
 pub use kept_deletions::KeptDeletions;
 pub use ledger::{AllocationRow, GpuUseRow, LagRow, LagUnit, LedgerRow};
+pub use log_group::LogGroup;
 pub use moment::{Ids, Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use past::{
     Archived, ArchivedCount, ArchivedFilter, ArchivedKey, ArchivedLookup, ArchivedOrder,

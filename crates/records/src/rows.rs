@@ -11,7 +11,7 @@ use spec::{NodeTypes, Rules, ShareChange, WorkloadKind, WorkloadPast, WorkloadSp
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::{EventGroup, ReasonBody};
+use crate::{LogGroup, ReasonBody};
 
 use crate::ledger::{AllocationRow, GpuUseRow, LagRow};
 
@@ -499,7 +499,7 @@ pub struct SampleFilter {
 }
 
 /// A log: its rows never change, and the oldest are deleted after a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Log {
     /// Events.
     Events,
@@ -542,11 +542,11 @@ pub enum Change {
     Audit(AuditRow),
     /// Rows of a log before this position may be deleted.
     LogKeptFrom(Log, u64),
-    /// Events of a group before this position may be deleted.
-    EventsKeptFrom(EventGroup, u64),
-    /// Events of a group from the first position until before the second are deleted, if they may
-    /// be, except for the newest of all: it holds the highest position.
-    EventsGone(EventGroup, u64, u64),
+    /// Rows of a group of a log before this position may be deleted.
+    LogGroupKeptFrom(Log, LogGroup, u64),
+    /// Rows of a group of a log from the first position until before the second are deleted, if they
+    /// may be, except for the newest of all: it holds the highest position.
+    LogGroupGone(Log, LogGroup, u64, u64),
     /// Rows of a log that may be deleted are, except for the newest: it holds the highest position.
     LogGone(Log),
     /// A client is new or has a new secret.

@@ -13,6 +13,7 @@ mod fault;
 mod kept_deletions;
 mod ledger;
 mod lock;
+mod log_groups;
 mod pasts;
 mod postgres;
 mod read;

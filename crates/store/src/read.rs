@@ -12,11 +12,11 @@ use crate::connection::Connection;
 use crate::fault::{Fault, Result};
 use crate::reading::{Reading, read, read_with};
 use crate::statement::Statement;
-use crate::write::{CLOCK, WORKLOAD_SEQ, of_project};
-use crate::{ledger, pasts, release};
+use crate::write::{CLOCK, WORKLOAD_SEQ};
+use crate::{ledger, log_groups, pasts, release};
 use records::{
     ArchivedCount, ArchivedKey, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow,
-    DepartmentRow, Desired, EventFilter, EventGroup, EventRow, LedgerRow, Log, ObjectRow, Past,
+    DepartmentRow, Desired, EventFilter, EventRow, LedgerRow, Log, LogGroup, ObjectRow, Past,
     PastFilter, PodRow, ProjectRow, SampleFilter, SampleRow, Snapshot, WorkloadRow, WorkloadState,
 };
 
@@ -301,37 +301,29 @@ pub(crate) async fn events(db: &mut Connection<'_>, filter: &EventFilter) -> Res
     .await
 }
 
-/// Number of events of each group after a position, until the position `until`.
-pub(crate) async fn event_counts(
+/// Number of rows of each group of a log after a position, until the position `until`.
+pub(crate) async fn log_counts(
     db: &mut Connection<'_>,
+    log: Log,
     after: u64,
     until: u64,
-) -> Result<Vec<(EventGroup, u64)>> {
-    let sql = "SELECT COALESCE(project_id, 0) AS project_id, owner, COUNT(*) AS n FROM events
-        WHERE seq > $1 AND seq <= $2 GROUP BY COALESCE(project_id, 0), owner";
-    let statement = Statement::new("count events", sql).int(after).int(until);
-    read_with(db, "events", statement, |r| {
-        let group = EventGroup { project_id: r.number("project_id")?, owner: r.text("owner")? };
-        Ok((group, r.number("n")?))
+) -> Result<Vec<(LogGroup, u64)>> {
+    read_with(db, log_groups::table(log), log_groups::counts(log, after, until), |r| {
+        let project_id = r.maybe_number("project_id")?.unwrap_or(0);
+        Ok((LogGroup { project_id, user: r.text("member")? }, r.number("n")?))
     })
     .await
 }
 
-/// Positions of the oldest events of a group from a position on.
-pub(crate) async fn oldest_events(
+/// Positions of the oldest rows of a group of a log from a position on.
+pub(crate) async fn oldest_of_group(
     db: &mut Connection<'_>,
-    group: &EventGroup,
+    (log, group): (Log, &LogGroup),
     from: u64,
     count: u64,
 ) -> Result<Vec<u64>> {
-    let of_project = of_project(group);
-    let sql = format!(
-        "SELECT seq FROM events WHERE {of_project} AND owner = $2 AND seq >= $3
-         ORDER BY seq LIMIT $4"
-    );
-    let statement = Statement::new("read the oldest events of a group", sql);
-    let statement = statement.int(group.project_id).text(&group.owner).int(from).int(count);
-    read_with(db, "events", statement, |r| r.number("seq")).await
+    let statement = log_groups::oldest((log, group), from, count);
+    read_with(db, log_groups::table(log), statement, |r| r.number("seq")).await
 }
 
 /// The oldest rows of a log: their positions and times.

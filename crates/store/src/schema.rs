@@ -42,7 +42,7 @@ const STEPS: [Step; 16] = [
     step!(13, "lags", "0013_lags.sql"),
     step!(14, "deleted_by_project", "0014_deleted_by_project.sql"),
     step!(15, "event_owners", "0015_event_owners.sql"),
-    step!(16, "submitters", "0016_submitters.sql"),
+    step!(16, "shares_of_users", "0016_shares_of_users.sql"),
 ];
 
 /// A table, to read all of its rows.
@@ -60,7 +60,7 @@ const fn table(since: i64, name: &'static str, order: &'static str) -> Table {
 }
 
 /// Every table; what a row refers to comes before it.
-pub(crate) const TABLES: [Table; 16] = [
+pub(crate) const TABLES: [Table; 17] = [
     // The mark of the last batch means nothing elsewhere.
     Table { only: "WHERE key <> 'last_batch'", ..table(1, "meta", "key") },
     table(1, "projects", "id"),
@@ -77,6 +77,7 @@ pub(crate) const TABLES: [Table; 16] = [
     table(7, "gpu_use", "hour, project_id, owner, gpu_model"),
     table(13, "lags", "department_id, project_id, pool"),
     table(15, "events_kept_from", "project_id, owner"),
+    table(16, "audit_kept_from", "who"),
     table(10, "archived_counts", "project_id, kind, phase, n"),
 ];
 

@@ -15,7 +15,7 @@ use crate::sqlite::Sqlite;
 use crate::{Error, archived, kept_deletions, read};
 use records::{
     Archived, ArchivedFilter, ArchivedLookup, ArchivedPlace, AuditFilter, AuditRow, Change,
-    CredentialRow, EventFilter, EventGroup, EventRow, KeptDeletions, LedgerRow, Log, Past,
+    CredentialRow, EventFilter, EventRow, KeptDeletions, LedgerRow, Log, LogGroup, Past,
     PastFilter, SampleFilter, SampleRow, Snapshot,
 };
 
@@ -295,32 +295,35 @@ impl Store {
         rows.map_err(|fault| self.named(fault))
     }
 
-    /// Number of events of each group after a position, until the position `until`.
+    /// Number of rows of each group of a log after a position, until the position `until`.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub async fn event_counts(
+    pub async fn log_counts(
         &self,
+        log: Log,
         after: u64,
         until: u64,
-    ) -> Result<Vec<(EventGroup, u64)>, Error> {
+    ) -> Result<Vec<(LogGroup, u64)>, Error> {
         let mut reader = self.reader().await?;
-        let found = read::event_counts(&mut reader.connection(), after, until).await;
+        let found = read::log_counts(&mut reader.connection(), log, after, until).await;
         found.map_err(|fault| self.named(fault))
     }
 
-    /// Positions of the oldest events of a group from a position on.
+    /// Positions of the oldest rows of a group of a log from a position on.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub async fn oldest_events(
+    pub async fn oldest_of_group(
         &self,
-        group: &EventGroup,
+        log: Log,
+        group: &LogGroup,
         from: u64,
         count: u64,
     ) -> Result<Vec<u64>, Error> {
         let mut reader = self.reader().await?;
-        let found = read::oldest_events(&mut reader.connection(), group, from, count).await;
+        let found =
+            read::oldest_of_group(&mut reader.connection(), (log, group), from, count).await;
         found.map_err(|fault| self.named(fault))
     }
 

@@ -6,10 +6,11 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::fault::Result;
+use crate::log_groups;
 use crate::statement::Statement;
 use records::{
-    AllocationRow, AuditRow, Change, ClockRow, CredentialRow, DepartmentRow, Desired, EventGroup,
-    EventRow, GpuUseRow, LagRow, LagUnit, Log, ObjectRow, PodRow, ProjectRow, SampleRow, UsageRow,
+    AllocationRow, AuditRow, Change, ClockRow, CredentialRow, DepartmentRow, Desired, EventRow,
+    GpuUseRow, LagRow, LagUnit, Log, ObjectRow, PodRow, ProjectRow, SampleRow, UsageRow,
     WorkloadRow, WorkloadState,
 };
 
@@ -79,8 +80,10 @@ fn statement(change: &Change) -> Result<Statement<'_>> {
         Change::Event(row) => Ok(event(row)),
         Change::Audit(row) => audit_row(row),
         Change::LogKeptFrom(log, seq) => Ok(log_kept_from(*log, *seq)),
-        Change::EventsKeptFrom(group, seq) => Ok(events_kept_from(group, *seq)),
-        Change::EventsGone(group, from, until) => Ok(events_gone(group, *from, *until)),
+        Change::LogGroupKeptFrom(log, group, seq) => Ok(log_groups::kept_from(*log, group, *seq)),
+        Change::LogGroupGone(log, group, from, until) => {
+            Ok(log_groups::gone((*log, group), *from, *until))
+        }
         Change::LogGone(log) => Ok(log_gone(*log)),
         Change::Credential(row) => Ok(credential(row)),
         Change::CredentialGone(client_id) => Ok(Statement::new(
@@ -284,35 +287,6 @@ fn log_gone(log: Log) -> Statement<'static> {
         }
     };
     Statement::new("delete rows of a log", sql).text(kept_from(log))
-}
-
-fn events_kept_from(group: &EventGroup, seq: u64) -> Statement<'_> {
-    Statement::new(
-        "write from where on events of a group are kept",
-        "INSERT INTO events_kept_from (project_id, owner, seq) VALUES ($1, $2, $3)
-         ON CONFLICT (project_id, owner) DO UPDATE SET seq = excluded.seq",
-    )
-    .int(group.project_id)
-    .text(&group.owner)
-    .int(seq)
-}
-
-fn events_gone(group: &EventGroup, from: u64, until: u64) -> Statement<'_> {
-    let sql = format!(
-        "DELETE FROM events WHERE {} AND owner = $2 AND seq >= $3 AND seq < $4
-         AND seq < (SELECT MAX(seq) FROM events)",
-        of_project(group)
-    );
-    let statement = Statement::new("delete events of a group", sql).int(group.project_id);
-    statement.text(&group.owner).int(from).int(until)
-}
-
-/// Condition that an event is of the project of a group, `$1`, which has an index.
-pub(crate) const fn of_project(group: &EventGroup) -> &'static str {
-    match group.project_id {
-        0 => "project_id IS NULL AND $1 = 0",
-        _ => "project_id = $1",
-    }
 }
 
 fn credential(row: &CredentialRow) -> Statement<'_> {

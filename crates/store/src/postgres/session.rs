@@ -161,7 +161,8 @@ pub(crate) async fn build<E: From<Error>>(
         let drop = format!("DROP TABLE IF EXISTS {} CASCADE", tables.join(", "));
         sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut *fresh).await.map_err(failed)?;
         let drop = "DROP FUNCTION IF EXISTS elastane_append_only(), elastane_kept(),
-            elastane_event_kept(), elastane_count_archived(), elastane_objects_gone()";
+            elastane_event_kept(), elastane_audit_kept(), elastane_count_archived(),
+            elastane_objects_gone()";
         sqlx::raw_sql(drop).execute(&mut *fresh).await.map_err(failed)?;
     }
     migrate(&mut fresh, &name, version).await?;

@@ -1,5 +1,6 @@
 //! Behaviour that every database must have; each test runs once for each of them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use spec::{WorkloadKind, WorkloadSpec};
@@ -509,28 +510,53 @@ pub(super) async fn a_log_forgets_events_of_a_group_and_no_others(lab: &Lab) {
     let of = [(Some(7), "ann"), (Some(7), "bob"), (None, ""), (Some(7), "ann"), (Some(7), "ann")];
     let rows = (last + 1..).zip(of).map(|(seq, (project, owner))| row(seq, project, owner));
     store.apply(&rows.collect::<Vec<_>>()).await.unwrap();
-    let group = |project_id, owner: &str| EventGroup { project_id, owner: owner.to_owned() };
+    let group = |project_id, user: &str| LogGroup { project_id, user: user.to_owned() };
     let (ann, bob, none) = (group(7, "ann"), group(7, "bob"), group(0, ""));
-    let counted = store.event_counts(last, last + 4).await.unwrap();
-    let counted: std::collections::BTreeMap<_, _> = counted.into_iter().collect();
-    let want = [(ann.clone(), 2), (bob.clone(), 1), (none.clone(), 1)];
-    assert_eq!(counted, want.into());
+    let counted = async |after, until| {
+        let counted = store.log_counts(Log::Events, after, until).await.unwrap();
+        counted.into_iter().filter(|(group, _)| group.project_id != 1).collect::<BTreeMap<_, _>>()
+    };
+    let first = counted(last, last + 4).await;
+    assert_eq!(first, [(ann.clone(), 2), (bob.clone(), 1), (none.clone(), 1)].into());
+    assert_eq!(counted(0, last + 5).await[&ann], 3, "all of them, by the index");
     let oldest = async |group| {
-        let found = store.oldest_events(group, 0, 9).await.unwrap();
+        let found = store.oldest_of_group(Log::Events, group, 0, 9).await.unwrap();
         found.into_iter().map(|seq| seq - last).collect::<Vec<_>>()
     };
     assert_eq!((oldest(&ann).await, oldest(&none).await), (vec![1, 4, 5], vec![3]));
-    let gone = |group: &EventGroup, from, until| Change::EventsGone(group.clone(), from, until);
+    let gone = |group: &LogGroup, from, until| {
+        Change::LogGroupGone(Log::Events, group.clone(), from, until)
+    };
+    let kept = |group: &LogGroup, from| Change::LogGroupKeptFrom(Log::Events, group.clone(), from);
     let early = store.apply(&[gone(&ann, 0, last + 3)]).await;
     assert!(early.unwrap_err().to_string().contains("append-only"), "it is not on record");
     for (group, from) in [(&ann, last + 5), (&none, last + 4)] {
-        let kept = Change::EventsKeptFrom(group.clone(), from);
-        store.apply(&[kept, gone(group, 0, from)]).await.unwrap();
+        store.apply(&[kept(group, from), gone(group, 0, from)]).await.unwrap();
     }
     assert_eq!((oldest(&ann).await, oldest(&none).await), (vec![5], vec![]));
     assert_eq!(oldest(&bob).await, [2]);
-    store.apply(&[Change::EventsKeptFrom(ann.clone(), 99), gone(&ann, 0, 99)]).await.unwrap();
+    store.apply(&[kept(&ann, 99), gone(&ann, 0, 99)]).await.unwrap();
     assert_eq!(oldest(&ann).await, [5], "the newest of all stays");
+}
+
+pub(super) async fn the_audit_log_forgets_rows_of_a_subject_and_no_others(lab: &Lab) {
+    let store = lab.open().await.unwrap();
+    let row = |who: &str| {
+        Change::Audit(AuditRow { at: Instant(1), who: who.to_owned(), ..AuditRow::default() })
+    };
+    store.apply(&["ann", "bob", "ann", "ann"].map(row)).await.unwrap();
+    let group = |user: &str| LogGroup { project_id: 0, user: user.to_owned() };
+    let (ann, bob) = (group("ann"), group("bob"));
+    let counted = store.log_counts(Log::Audit, 0, 3).await.unwrap();
+    let counted: BTreeMap<_, _> = counted.into_iter().collect();
+    assert_eq!(counted, [(ann.clone(), 2), (bob.clone(), 1)].into());
+    let oldest = async |group| store.oldest_of_group(Log::Audit, group, 0, 9).await.unwrap();
+    let gone = |from, until| Change::LogGroupGone(Log::Audit, ann.clone(), from, until);
+    let early = store.apply(&[gone(0, 3)]).await;
+    assert!(early.unwrap_err().to_string().contains("append-only"), "it is not on record");
+    let kept = Change::LogGroupKeptFrom(Log::Audit, ann.clone(), 99);
+    store.apply(&[kept, gone(0, 99)]).await.unwrap();
+    assert_eq!((oldest(&ann).await, oldest(&bob).await), (vec![4], vec![2]));
 }
 
 pub(super) async fn a_text_with_a_nul_is_kept_without_it(lab: &Lab) {

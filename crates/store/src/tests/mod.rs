@@ -57,6 +57,7 @@ for_both!(
     the_event_log_only_grows,
     a_log_forgets_its_oldest_rows_and_never_its_newest,
     a_log_forgets_events_of_a_group_and_no_others,
+    the_audit_log_forgets_rows_of_a_subject_and_no_others,
     a_text_with_a_nul_is_kept_without_it,
     a_newer_database_is_refused,
     many_writers_take_turns,

@@ -6,3 +6,4 @@ INSERT INTO workloads (id, seq, project_id, name, spec, created_at, phase, phase
         phase_since, 'delete', restarts, waited_ms, ran_ms, 1700000000000, 'ann'
     FROM workloads WHERE seq = 1;
 UPDATE archived_counts SET submitted_by = 'ann';
+INSERT INTO audit_kept_from (who, seq) VALUES ('ann', 1);

@@ -1,51 +1,56 @@
-//! Shares of the event log. Owns: how many events each project has and, of a project, each
-//! submitter, and which of them go when all are too many. Does not know about: the age of events.
+//! Shares of a log. Owns: how many rows each project has and, of a project, each user, and which of
+//! them go when all are too many. Does not know about: the age of rows.
 
 use std::collections::BTreeMap;
 
-use records::EventGroup;
+use records::{Log, LogGroup};
 use store::Store;
 
-/// Events of each group, as of a position.
-#[derive(Debug, Default)]
-pub(crate) struct EventShares {
+/// Rows of each group of a log, as of a position.
+#[derive(Debug)]
+pub(crate) struct LogShares {
+    log: Log,
     counted_until: u64,
-    groups: BTreeMap<EventGroup, Group>,
+    groups: BTreeMap<LogGroup, Group>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Group {
     count: u64,
-    /// Position before which it has no events.
+    /// Position before which it has no rows.
     from: u64,
 }
 
-/// Events of a group that go: from the first position until before the second.
+/// Rows of a group that go: from the first position until before the second.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Excess {
-    pub(crate) group: EventGroup,
+    pub(crate) group: LogGroup,
     pub(crate) from: u64,
     pub(crate) until: u64,
     pub(crate) count: u64,
 }
 
-impl EventShares {
-    /// Counts the events that are new. Old ones are counted by the first call.
+impl LogShares {
+    pub(crate) const fn new(log: Log) -> Self {
+        Self { log, counted_until: 0, groups: BTreeMap::new() }
+    }
+
+    /// Counts the rows that are new. Old ones are counted by the first call.
     pub(crate) async fn count(&mut self, store: &Store, newest: u64) -> Result<(), store::Error> {
-        for (group, count) in store.event_counts(self.counted_until, newest).await? {
+        for (group, count) in store.log_counts(self.log, self.counted_until, newest).await? {
             self.groups.entry(group).or_default().count += count;
         }
         self.counted_until = newest;
         Ok(())
     }
 
-    /// Number of events.
+    /// Number of rows.
     pub(crate) fn total(&self) -> u64 {
         self.groups.values().map(|group| group.count).sum()
     }
 
-    /// The oldest events of a group with more than its share, at most `at_once`. The newest event
-    /// of all stays.
+    /// The oldest rows of a group with more than its share, at most `at_once`. The newest row of
+    /// all stays.
     pub(crate) async fn excess(
         &mut self,
         store: &Store,
@@ -54,32 +59,33 @@ impl EventShares {
     ) -> Result<Option<Excess>, store::Error> {
         let Some((group, count)) = self.beyond(rows_max) else { return Ok(None) };
         let known = self.groups.get(&group).copied().unwrap_or_default();
-        let mut rows = store.oldest_events(&group, known.from, count.min(at_once)).await?;
+        let mut rows =
+            store.oldest_of_group(self.log, &group, known.from, count.min(at_once)).await?;
         rows.retain(|seq| *seq < self.counted_until);
         let (Some(from), Some(last)) = (rows.first(), rows.last()) else { return Ok(None) };
         let (from, until, count) = (*from, last + 1, rows.len() as u64);
         Ok(Some(Excess { group, from, until, count }))
     }
 
-    /// Takes note that events were deleted.
+    /// Takes note that rows were deleted.
     pub(crate) fn deleted(&mut self, gone: &Excess) {
         if let Some(group) = self.groups.get_mut(&gone.group) {
             *group = Group { count: group.count.saturating_sub(gone.count), from: gone.until };
         }
     }
 
-    /// The group with the most events beyond its share, and how many these are. Projects share
-    /// alike, and within a project its submitters.
-    fn beyond(&self, rows_max: u64) -> Option<(EventGroup, u64)> {
+    /// The group with the most rows beyond its share, and how many these are. Projects share
+    /// alike, and within a project its users.
+    fn beyond(&self, rows_max: u64) -> Option<(LogGroup, u64)> {
         let mut projects: BTreeMap<u64, u64> = BTreeMap::new();
-        for (EventGroup { project_id, .. }, group) in &self.groups {
+        for (LogGroup { project_id, .. }, group) in &self.groups {
             *projects.entry(*project_id).or_default() += group.count;
         }
         let of_project = share(projects.values().copied(), rows_max);
         let beyond =
             projects.iter().filter(|(_, count)| **count > of_project).flat_map(|(id, _)| {
                 let (first, last) = (*id, id.saturating_add(1));
-                let key = |project_id| EventGroup { project_id, owner: String::new() };
+                let key = |project_id| LogGroup { project_id, user: String::new() };
                 let groups = self.groups.range(key(first)..key(last));
                 let each = share(groups.clone().map(|(_, group)| group.count), of_project);
                 groups.filter_map(move |(key, group)| Some((key, group.count.checked_sub(each)?)))
@@ -122,15 +128,15 @@ mod tests {
     }
 
     #[test]
-    fn projects_share_alike_and_within_them_their_submitters() {
+    fn projects_share_alike_and_within_them_their_users() {
         let beyond = |all: &[(u64, &str, u64)], rows_max| {
             let group = |(project_id, owner, count): &(u64, &str, u64)| {
-                let key = EventGroup { project_id: *project_id, owner: (*owner).to_owned() };
+                let key = LogGroup { project_id: *project_id, user: (*owner).to_owned() };
                 (key, Group { count: *count, from: 0 })
             };
             let groups = all.iter().map(group).collect();
-            let found = EventShares { counted_until: 0, groups }.beyond(rows_max);
-            found.map(|(group, count)| (group.project_id, group.owner, count))
+            let found = LogShares { groups, ..LogShares::new(Log::Events) }.beyond(rows_max);
+            found.map(|(group, count)| (group.project_id, group.user, count))
         };
         let flood = |project: u64, owner: &str, count| Some((project, owner.to_owned(), count));
         let all = [(0, "", 5), (1, "ann", 100), (1, "bob", 10), (2, "ann", 40)];

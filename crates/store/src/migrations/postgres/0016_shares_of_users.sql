@@ -44,3 +44,26 @@ CREATE FUNCTION elastane_objects_gone() RETURNS trigger LANGUAGE plpgsql AS
     END $$;
 CREATE TRIGGER objects_gone AFTER UPDATE OF deleted_at ON objects FOR EACH ROW
     WHEN (NEW.deleted_at IS NOT NULL) EXECUTE FUNCTION elastane_objects_gone();
+
+-- Events by project and submitter, and audit rows by subject, to count them and find the oldest.
+CREATE INDEX events_of_owner ON events (project_id, owner, seq);
+CREATE INDEX audit_of_subject ON audit (who, seq);
+-- Audit rows of a subject before this position may go, as those of all before `audit_from` in
+-- `meta`. Written before they are deleted, so that nothing else ever is.
+CREATE TABLE audit_kept_from (
+    who TEXT NOT NULL PRIMARY KEY,
+    seq BIGINT NOT NULL
+);
+CREATE FUNCTION elastane_audit_kept() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN
+        IF OLD.seq >= COALESCE(
+            (SELECT CAST(value AS BIGINT) FROM meta WHERE key = 'audit_from'), 0)
+        AND OLD.seq >= COALESCE((SELECT seq FROM audit_kept_from WHERE who = OLD.who), 0)
+        THEN
+            RAISE EXCEPTION 'the audit log is append-only';
+        END IF;
+        RETURN OLD;
+    END $$;
+DROP TRIGGER audit_is_kept ON audit;
+CREATE TRIGGER audit_is_kept BEFORE DELETE ON audit FOR EACH ROW
+    EXECUTE FUNCTION elastane_audit_kept();

@@ -44,3 +44,18 @@ CREATE TRIGGER objects_gone AFTER UPDATE OF deleted_at ON objects
         DELETE FROM objects
             WHERE deleted_at IS NOT NULL AND seq < (SELECT MAX(seq) FROM objects);
     END;
+
+-- Events by project and submitter, and audit rows by subject, to count them and find the oldest.
+CREATE INDEX events_of_owner ON events (project_id, owner, seq);
+CREATE INDEX audit_of_subject ON audit (who, seq);
+-- Audit rows of a subject before this position may go, as those of all before `audit_from` in
+-- `meta`. Written before they are deleted, so that nothing else ever is.
+CREATE TABLE audit_kept_from (
+    who TEXT NOT NULL PRIMARY KEY,
+    seq INTEGER NOT NULL
+) STRICT;
+DROP TRIGGER audit_is_kept;
+CREATE TRIGGER audit_is_kept BEFORE DELETE ON audit
+    WHEN OLD.seq >= COALESCE((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'audit_from'), 0)
+    AND OLD.seq >= COALESCE((SELECT seq FROM audit_kept_from WHERE who = OLD.who), 0)
+    BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
