@@ -16,6 +16,8 @@ pub struct WorkloadUse {
     pub bytes: u64,
     /// Ended workloads that left memory, which are not among the others.
     pub archived: u64,
+    /// Their specifications as JSON.
+    pub archived_bytes: u64,
 }
 
 impl WorkloadUse {
@@ -23,13 +25,13 @@ impl WorkloadUse {
     #[must_use]
     pub fn of(spec: &WorkloadSpec, pods: u64) -> Self {
         let workloads = u64::from(spec.revision.is_none());
-        Self { workloads, pods, bytes: spec.json_bytes(), archived: 0 }
+        Self { workloads, pods, bytes: spec.json_bytes(), ..Self::default() }
     }
 
-    /// Use of a number of archived workloads.
+    /// Use of a number of archived workloads with so many bytes.
     #[must_use]
-    pub fn of_archived(archived: u64) -> Self {
-        Self { archived, ..Self::default() }
+    pub fn of_archived(archived: u64, archived_bytes: u64) -> Self {
+        Self { archived, archived_bytes, ..Self::default() }
     }
 
     const fn plus(self, more: Self) -> Self {
@@ -38,15 +40,23 @@ impl WorkloadUse {
             pods: self.pods.saturating_add(more.pods),
             bytes: self.bytes.saturating_add(more.bytes),
             archived: self.archived.saturating_add(more.archived),
+            archived_bytes: self.archived_bytes.saturating_add(more.archived_bytes),
         }
     }
 
     const fn minus(self, less: Self) -> Self {
+        let archived = self.archived.saturating_sub(less.archived);
+        // The database counts the stored documents, which are a few bytes larger.
+        let archived_bytes = match archived {
+            0 => 0,
+            _ => self.archived_bytes.saturating_sub(less.archived_bytes),
+        };
         Self {
             workloads: self.workloads.saturating_sub(less.workloads),
             pods: self.pods.saturating_sub(less.pods),
             bytes: self.bytes.saturating_sub(less.bytes),
-            archived: self.archived.saturating_sub(less.archived),
+            archived,
+            archived_bytes,
         }
     }
 }
@@ -99,7 +109,7 @@ impl UseTable {
         let mut table = Self::default();
         for (id, project) in &self.0 {
             for (user, used) in project.users.iter().filter(|(_, used)| used.archived > 0) {
-                table.add(*id, user, WorkloadUse::of_archived(used.archived));
+                table.add(*id, user, WorkloadUse::of_archived(used.archived, used.archived_bytes));
             }
         }
         table
@@ -126,6 +136,8 @@ impl UseTable {
             (UserLimit::UserWorkloadBytes, own.bytes, more.bytes),
             (UserLimit::ProjectArchivedWorkloads, all.archived, more.archived),
             (UserLimit::UserArchivedWorkloads, own.archived, more.archived),
+            (UserLimit::ProjectArchivedBytes, all.archived_bytes, more.archived_bytes),
+            (UserLimit::UserArchivedBytes, own.archived_bytes, more.archived_bytes),
         ] {
             if more > 0 {
                 limits.check(limit, used.saturating_add(more))?;
@@ -141,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_was_taken_is_free_again_for_whom_it_was_taken_and_only_more_is_refused() {
-        let one = WorkloadUse { workloads: 1, pods: 3, bytes: 10, archived: 0 };
+        let one = WorkloadUse { workloads: 1, pods: 3, bytes: 10, ..WorkloadUse::default() };
         let mut limits = UserLimits::default();
         limits.set(UserLimit::ProjectPods, 9);
         limits.set(UserLimit::UserPods, 6);
@@ -166,6 +178,12 @@ mod tests {
         table.free(1, "eve", most);
         assert_eq!(table.of_project(1), one);
         table.free(1, "bob", one);
+        assert_eq!(table, UseTable::default());
+        // As the database counts it, and as it is restored.
+        table.add(1, "ann", WorkloadUse::of_archived(2, 220));
+        table.free(1, "ann", WorkloadUse::of_archived(1, 100));
+        assert_eq!(table.of_project(1), WorkloadUse::of_archived(1, 120));
+        table.free(1, "ann", WorkloadUse::of_archived(1, 100));
         assert_eq!(table, UseTable::default());
     }
 }

@@ -119,6 +119,8 @@ pub struct ArchivedCount {
     pub submitted_by: String,
     /// Number of them.
     pub count: u64,
+    /// Bytes of their specifications, as they are stored.
+    pub bytes: u64,
 }
 
 /// Key of the count of archived workloads: project, kind, failed or not.

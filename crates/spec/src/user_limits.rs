@@ -152,6 +152,26 @@ user_limits! {
         at_limit: AtLimit::Refuses,
         relief: "delete some (`runai delete`)",
     };
+    /// Submissions of archived workloads of a project.
+    ProjectArchivedBytes = Row {
+        name: "project-archived-workload-bytes",
+        unit: Unit::Bytes,
+        default: 4 << 30,
+        what: "submissions of the workloads of a project that ended earlier and were not deleted, \
+            as JSON",
+        at_limit: AtLimit::Refuses,
+        relief: "delete some (`runai delete`)",
+    };
+    /// Submissions of archived workloads of a user of a project.
+    UserArchivedBytes = Row {
+        name: "user-archived-workload-bytes",
+        unit: Unit::Bytes,
+        default: 2 << 30,
+        what: "submissions of the workloads of a user in a project that ended earlier and were not \
+            deleted, as JSON",
+        at_limit: AtLimit::Refuses,
+        relief: "delete some (`runai delete`)",
+    };
     /// Objects of one kind.
     Objects = Row {
         name: "objects",

@@ -143,7 +143,8 @@ async fn archived_counts(db: &mut Connection<'_>) -> Result<Vec<ArchivedCount>> 
         let kind = known.ok_or_else(|| r.bad("kind", kind))?;
         let failed = r.text("phase")? == "failed";
         let key = ArchivedKey { project_id: r.number("project_id")?, kind, failed };
-        Ok(ArchivedCount { key, submitted_by: r.text("submitted_by")?, count: r.number("n")? })
+        let (count, bytes) = (r.number("n")?, r.number("bytes")?);
+        Ok(ArchivedCount { key, submitted_by: r.text("submitted_by")?, count, bytes })
     })
     .await
 }

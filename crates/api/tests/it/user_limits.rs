@@ -53,6 +53,8 @@ fn request(server: &Server, limit: UserLimit, number: usize) -> Option<(Value, S
         }
         UserLimit::ProjectArchivedWorkloads
         | UserLimit::UserArchivedWorkloads
+        | UserLimit::ProjectArchivedBytes
+        | UserLimit::UserArchivedBytes
         | UserLimit::Sessions
         | UserLimit::DeletedWorkloads
         | UserLimit::Events
@@ -107,17 +109,23 @@ async fn what_is_beyond_a_limit_is_refused_with_what_helps() {
 
 #[tokio::test]
 async fn ended_workloads_that_are_not_deleted_have_a_limit_too() {
-    for limit in [UserLimit::ProjectArchivedWorkloads, UserLimit::UserArchivedWorkloads] {
+    for (limit, most) in [
+        (UserLimit::ProjectArchivedWorkloads, 1),
+        (UserLimit::UserArchivedWorkloads, 1),
+        (UserLimit::ProjectArchivedBytes, 2800),
+        (UserLimit::UserArchivedBytes, 2800),
+    ] {
         let mut limits = UserLimits::default();
-        limits.set(limit, 1);
+        limits.set(limit, most);
         let server = Server::that_keeps_and_limits(0, limits).await;
         let id = server.train("a", 0).await;
         server.phase(&id, "Running").await;
         server.engine.end("a", engine::Exit::Code(0));
         server.phase(&id, "Completed").await;
-        let (status, said) = server.post(TRAININGS, server.job("c", &json!({"image": "i"}))).await;
+        let next = server.job("c", &json!({"image": "i", "args": "x".repeat(1500)}));
+        let (status, said) = server.post(TRAININGS, next).await;
         assert_eq!(status, StatusCode::CONFLICT, "{said}");
-        let set = format!("{}=2", limit.name());
+        let set = format!("--user-limits {}=", limit.name());
         assert!(said["message"].as_str().unwrap().contains(&set), "{said}");
     }
 }

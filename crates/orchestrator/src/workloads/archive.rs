@@ -11,7 +11,7 @@ use std::sync::Arc;
 use command::{Command, WorkloadUse};
 use records::clock_shift::not_after;
 use records::{Archived, ArchivedKey, ArchivedLookup, Change, Desired, WorkloadRow};
-use spec::{ListedRun, RunKey, RunState};
+use spec::{ListedRun, RunKey, RunState, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
 
@@ -46,18 +46,19 @@ impl Workloads {
         &self.archived
     }
 
-    pub(super) fn add_archived(&mut self, key: ArchivedKey, user: &str, count: u64) {
-        *Arc::make_mut(&mut self.archived).entry(key).or_default() += count;
-        self.used.add(key.project_id, user, WorkloadUse::of_archived(count));
+    pub(super) fn add_archived(&mut self, key: ArchivedKey, user: &str, used: WorkloadUse) {
+        *Arc::make_mut(&mut self.archived).entry(key).or_default() += used.archived;
+        self.used.add(key.project_id, user, used);
     }
 
-    fn remove_archived(&mut self, key: ArchivedKey, user: &str) {
+    fn remove_archived(&mut self, key: ArchivedKey, spec: &WorkloadSpec) {
         let counts = Arc::make_mut(&mut self.archived);
         match counts.get(&key).map_or(0, |count| count.saturating_sub(1)) {
             0 => counts.remove(&key),
             left => counts.insert(key, left),
         };
-        self.used.free(key.project_id, user, WorkloadUse::of_archived(1));
+        let used = WorkloadUse::of_archived(1, spec.json_bytes());
+        self.used.free(key.project_id, &spec.submitted_by, used);
     }
 
     /// Records whether an ended workload may leave memory, and its end.
@@ -106,7 +107,8 @@ impl State {
         }
         let Some(workload) = self.workloads.remove(id) else { return };
         let (kind, user) = (workload.spec.kind, workload.spec.submitted_by.clone());
-        self.workloads.add_archived(workload.archived_key(), &user, 1);
+        let used = WorkloadUse::of_archived(1, workload.spec.json_bytes());
+        self.workloads.add_archived(workload.archived_key(), &user, used);
         self.outbox.write([Change::WorkloadArchived(id, kind, user)]);
     }
 
@@ -126,7 +128,7 @@ impl State {
         for id in ids {
             let Some(workload) = self.workloads.get(&id) else { continue };
             let (key, spec) = (workload.archived_key(), workload.spec.clone());
-            self.workloads.remove_archived(key, &spec.submitted_by);
+            self.workloads.remove_archived(key, &spec);
             self.outbox.write([Change::WorkloadRestored(id)]);
             self.outbox.show([id]);
         }

@@ -38,7 +38,7 @@ impl State {
         self.ports_are_free(project_id, &spec)?;
         // It is archived some time.
         let pods = spec.pod_count().into();
-        let more = WorkloadUse { workloads: 1, pods, archived: 1, bytes: 0 };
+        let more = WorkloadUse { workloads: 1, pods, archived: 1, ..WorkloadUse::default() };
         let who = (project_id, spec.submitted_by.as_str());
         self.workloads.used().check(&self.settings.user_limits, who, more)?;
         match is_strict.then(|| self.never_fits(project, &spec)).flatten() {
@@ -65,7 +65,8 @@ impl State {
         spec::check_workload(&spec)?;
         self.settings.user_limits.check(UserLimit::EnvironmentBytes, spec.environment_bytes())?;
         self.settings.user_limits.check(UserLimit::LabelsBytes, spec.labels_bytes())?;
-        let more = WorkloadUse { bytes: spec.json_bytes(), ..WorkloadUse::default() };
+        let bytes = spec.json_bytes();
+        let more = WorkloadUse { bytes, archived_bytes: bytes, ..WorkloadUse::default() };
         let who = (project.unit.id, spec.submitted_by.as_str());
         self.workloads.used().check(&self.settings.user_limits, who, more)?;
         runs?;

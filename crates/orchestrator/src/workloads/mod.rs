@@ -81,8 +81,9 @@ pub(crate) struct Workloads {
 impl Workloads {
     pub(crate) fn new(last_seq: u64, archived: Vec<ArchivedCount>) -> Self {
         let mut workloads = Self { last_seq, ..Self::default() };
-        for ArchivedCount { key, submitted_by, count } in archived {
-            workloads.add_archived(key, &submitted_by, count);
+        for ArchivedCount { key, submitted_by, count, bytes } in archived {
+            let used = WorkloadUse::of_archived(count, bytes);
+            workloads.add_archived(key, &submitted_by, used);
         }
         workloads
     }

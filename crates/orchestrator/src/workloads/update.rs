@@ -84,7 +84,8 @@ impl State {
         if bytes > was {
             let limits = &self.settings.user_limits;
             limits.check(UserLimit::LabelsBytes, spec.labels_bytes())?;
-            let more = WorkloadUse { bytes: bytes - was, ..WorkloadUse::default() };
+            let more = bytes - was;
+            let more = WorkloadUse { bytes: more, archived_bytes: more, ..WorkloadUse::default() };
             let who = (workload.project_id, spec.submitted_by.as_str());
             self.workloads.used().check(limits, who, more)?;
         }

@@ -282,7 +282,8 @@ impl Rows {
             let row = self.workloads.get(id)?;
             let failed = row.state.phase == "failed";
             let key = ArchivedKey { project_id: row.project_id, kind: row.spec.kind, failed };
-            Some(ArchivedCount { key, submitted_by: row.spec.submitted_by.clone(), count: 1 })
+            let (submitted_by, bytes) = (row.spec.submitted_by.clone(), row.spec.json_bytes());
+            Some(ArchivedCount { key, submitted_by, count: 1, bytes })
         };
         self.archived.iter().filter_map(count).collect()
     }

@@ -212,7 +212,8 @@ pub(super) async fn archived_workloads_are_no_part_of_a_start_and_are_found_by_w
     assert_eq!((state.workloads.len(), state.pods.len(), state.last_workload_seq), (1, 1, 2));
     let key =
         ArchivedKey { project_id: one.project_id, kind: WorkloadKind::Training, failed: false };
-    let count = ArchivedCount { key, submitted_by: "ann".to_owned(), count: 1 };
+    let bytes = lab.texts("SELECT spec FROM workloads WHERE archived = 1").await[0].len() as u64;
+    let count = ArchivedCount { key, submitted_by: "ann".to_owned(), count: 1, bytes };
     assert_eq!(state.archived, [count]);
     let pod_id = pods[0].id;
     let found = Archived { workloads: vec![one.clone()], pods };

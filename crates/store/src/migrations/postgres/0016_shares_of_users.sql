@@ -1,4 +1,4 @@
--- Number of archived workloads also by submitter.
+-- Number of archived workloads, and bytes of their specifications, also by submitter.
 DROP TABLE archived_counts;
 CREATE TABLE archived_counts (
     project_id   BIGINT NOT NULL,
@@ -6,21 +6,23 @@ CREATE TABLE archived_counts (
     phase        TEXT NOT NULL,
     n            BIGINT NOT NULL,
     submitted_by TEXT NOT NULL DEFAULT '',
+    bytes        BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (project_id, kind, phase, submitted_by)
 );
 INSERT INTO archived_counts
-    SELECT project_id, kind, phase, COUNT(*), COALESCE(submitted_by, '') FROM workloads
-    WHERE archived = 1
+    SELECT project_id, kind, phase, COUNT(*), COALESCE(submitted_by, ''),
+        SUM(OCTET_LENGTH(spec)) FROM workloads WHERE archived = 1
     GROUP BY project_id, kind, phase, COALESCE(submitted_by, '');
 CREATE OR REPLACE FUNCTION elastane_count_archived() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN
         IF NEW.archived > OLD.archived THEN
             INSERT INTO archived_counts AS counts
-                VALUES (NEW.project_id, NEW.kind, NEW.phase, 1, NEW.submitted_by)
+                VALUES (NEW.project_id, NEW.kind, NEW.phase, 1, NEW.submitted_by,
+                OCTET_LENGTH(NEW.spec))
                 ON CONFLICT (project_id, kind, phase, submitted_by)
-                    DO UPDATE SET n = counts.n + 1;
+                    DO UPDATE SET n = counts.n + 1, bytes = counts.bytes + EXCLUDED.bytes;
         ELSIF NEW.archived < OLD.archived THEN
-            UPDATE archived_counts SET n = n - 1
+            UPDATE archived_counts SET n = n - 1, bytes = bytes - OCTET_LENGTH(OLD.spec)
                 WHERE project_id = OLD.project_id AND submitted_by = OLD.submitted_by
                 AND kind = OLD.kind AND phase = OLD.phase;
         END IF;

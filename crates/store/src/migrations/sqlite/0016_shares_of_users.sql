@@ -1,4 +1,4 @@
--- Number of archived workloads also by submitter.
+-- Number of archived workloads, and bytes of their specifications, also by submitter.
 DROP TRIGGER archived_one_more;
 DROP TRIGGER archived_one_less;
 DROP TABLE archived_counts;
@@ -8,23 +8,26 @@ CREATE TABLE archived_counts (
     phase        TEXT NOT NULL,
     n            INTEGER NOT NULL,
     submitted_by TEXT NOT NULL DEFAULT '',
+    bytes        INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (project_id, kind, phase, submitted_by)
 ) STRICT;
 INSERT INTO archived_counts
-    SELECT project_id, kind, phase, COUNT(*), COALESCE(submitted_by, '') FROM workloads
-    WHERE archived = 1
+    SELECT project_id, kind, phase, COUNT(*), COALESCE(submitted_by, ''),
+        SUM(LENGTH(CAST(spec AS BLOB))) FROM workloads WHERE archived = 1
     GROUP BY project_id, kind, phase, COALESCE(submitted_by, '');
 CREATE TRIGGER archived_one_more AFTER UPDATE OF archived ON workloads
     WHEN new.archived > old.archived
     BEGIN
         INSERT INTO archived_counts
-            VALUES (new.project_id, new.kind, new.phase, 1, new.submitted_by)
-            ON CONFLICT (project_id, kind, phase, submitted_by) DO UPDATE SET n = n + 1;
+            VALUES (new.project_id, new.kind, new.phase, 1, new.submitted_by,
+                LENGTH(CAST(new.spec AS BLOB)))
+            ON CONFLICT (project_id, kind, phase, submitted_by) DO UPDATE
+            SET n = n + 1, bytes = bytes + excluded.bytes;
     END;
 CREATE TRIGGER archived_one_less AFTER UPDATE OF archived ON workloads
     WHEN new.archived < old.archived
     BEGIN
-        UPDATE archived_counts SET n = n - 1
+        UPDATE archived_counts SET n = n - 1, bytes = bytes - LENGTH(CAST(old.spec AS BLOB))
             WHERE project_id = old.project_id AND submitted_by = old.submitted_by
             AND kind = old.kind AND phase = old.phase;
     END;
