@@ -15,7 +15,7 @@ use crate::sandbox::{Process, Sandbox, end, environment, every_process, wait_unt
 /// First id of the default pool.
 const POOL: u32 = 1_900_000_000;
 /// Starts a server as a user without privileges.
-const AS_NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+pub(crate) const AS_NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
 const NOBODY: u32 = 65534;
 
 fn says(sandbox: &Sandbox, line: &str, code: i32, parts: &[&str]) -> String {
@@ -329,7 +329,7 @@ fn runs_get_at_nothing_under_landlock_where_there_are_no_namespaces() {
 }
 
 /// A machine whose server is started as another user.
-fn as_nobody() -> Option<Sandbox> {
+pub(crate) fn as_nobody() -> Option<Sandbox> {
     if !getuid().is_root() {
         skipped("only root can start a server as another user");
         return None;

@@ -7,6 +7,7 @@ mod archived;
 mod browser;
 mod checkpoints;
 mod clients;
+mod clock;
 mod commands;
 mod costs;
 mod crash;
