@@ -1,7 +1,8 @@
 //! One-time links: a link logs its user in, once. Owns: how long each is good, and the detection of
 //! a second use. They are in memory only and end with the server. Does not know about: sessions.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use thiserror::Error;
@@ -13,7 +14,7 @@ use crate::{Error as AuthError, Principal, hash_secret, new_secret};
 const LINK_MS: u64 = 10 * 60 * 1000;
 /// How long an ended link is remembered for its error message.
 const REMEMBERED_MS: u64 = 3600 * 1000;
-/// Most links that are remembered; the oldest goes for a new one.
+/// Most links that are remembered. For a new one the oldest of the principal with the most goes.
 const LINKS_MAX: usize = 256;
 
 /// Target of a link.
@@ -70,8 +71,8 @@ impl Links {
         let ends = now.plus_ms(LINK_MS);
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|link| link.ends.plus_ms(REMEMBERED_MS) > now);
-        while links.len() >= LINKS_MAX {
-            links.pop_front();
+        if links.len() >= LINKS_MAX {
+            drop_one(&mut links);
         }
         let secret_sha256 = hash_secret(&secret);
         links.push_back(Link { secret_sha256, target, ends, used: None });
@@ -99,6 +100,18 @@ impl Links {
         }
         link.used = Some(now);
         Ok(link.target.clone())
+    }
+}
+
+/// Drops the oldest link of the principal with the most.
+fn drop_one(links: &mut VecDeque<Link>) {
+    let mut counts: BTreeMap<&Principal, usize> = BTreeMap::new();
+    for link in &*links {
+        *counts.entry(&link.target.principal).or_default() += 1;
+    }
+    let most = |(at, link): &(usize, &Link)| (counts[&link.target.principal], Reverse(*at));
+    if let Some((at, _)) = links.iter().enumerate().max_by_key(most) {
+        links.remove(at);
     }
 }
 
@@ -136,5 +149,18 @@ mod tests {
         assert_eq!(links.0.lock().unwrap().len(), LINKS_MAX);
         links.make(target(), NOW.plus_ms(LINK_MS + REMEMBERED_MS)).unwrap();
         assert_eq!(links.0.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn many_links_of_one_user_take_the_place_of_no_other() {
+        let links = Links::default();
+        let (admin, _) = links.make(target(), NOW).unwrap();
+        let ann = || LinkTarget { principal: Principal::User("ann".to_owned()), ..target() };
+        for _ in 0..2 * LINKS_MAX {
+            links.make(ann(), NOW).unwrap();
+        }
+        assert_eq!(links.redeem(&admin, NOW), Ok(target()));
+        let (bob, _) = links.make(target(), NOW).unwrap();
+        assert_eq!(links.redeem(&bob, NOW), Ok(target()));
     }
 }
