@@ -19,21 +19,32 @@ enum Share {
     UserInGroup(Scope, String),
     /// Objects of all projects and departments that a user created.
     User(String),
+    /// Objects that a user created anywhere, beside those with an owner.
+    UserAnywhere(String),
 }
 
 impl Share {
-    /// Limits of the number of one kind, and of the bytes of all kinds.
-    const fn limits(&self) -> [UserLimit; 2] {
+    /// Limit of the number of one kind.
+    const fn number_limit(&self) -> Option<UserLimit> {
         match self {
-            Self::Group(..) => [UserLimit::ObjectsOfOne, UserLimit::ObjectsOfOneBytes],
-            Self::UserInGroup(..) => {
-                [UserLimit::UserObjectsOfOne, UserLimit::UserObjectsOfOneBytes]
-            }
-            Self::User(_) => [UserLimit::UserObjects, UserLimit::UserObjectsBytes],
+            Self::Group(..) => Some(UserLimit::ObjectsOfOne),
+            Self::UserInGroup(..) => Some(UserLimit::UserObjectsOfOne),
+            Self::User(_) => Some(UserLimit::UserObjects),
+            Self::UserAnywhere(_) => None,
         }
     }
 
-    /// The shares of an object: those that a user can fill without permissions over others.
+    /// Limit of the bytes of all kinds.
+    const fn bytes_limit(&self) -> Option<UserLimit> {
+        match self {
+            Self::Group(..) => Some(UserLimit::ObjectsOfOneBytes),
+            Self::UserInGroup(..) => Some(UserLimit::UserObjectsOfOneBytes),
+            Self::User(_) => None,
+            Self::UserAnywhere(_) => Some(UserLimit::UserObjectsBytes),
+        }
+    }
+
+    /// The shares of an object.
     fn of(scope: Scope, owner: &str, creator: &str) -> Vec<Self> {
         let group = Self::Group(scope, owner.to_owned());
         match scope {
@@ -42,8 +53,11 @@ impl Share {
                 group,
                 Self::UserInGroup(scope, creator.to_owned()),
                 Self::User(creator.to_owned()),
+                Self::UserAnywhere(creator.to_owned()),
             ],
-            Scope::System | Scope::Tenant | Scope::Cluster => Vec::new(),
+            Scope::System | Scope::Tenant | Scope::Cluster => {
+                vec![Self::UserAnywhere(creator.to_owned())]
+            }
         }
     }
 }
@@ -92,12 +106,11 @@ impl ObjectTable {
         limits.check(UserLimit::Objects, there + more)?;
         let bytes: u64 = new.iter().map(|new| bytes_of(&new.name, &new.body)).sum();
         for share in Share::of(one.scope, &one.owner, user) {
-            let [of_number, of_bytes] = share.limits();
-            limits.check(of_bytes, self.bytes_of(&share) + bytes)?;
+            self.check_bytes(limits, &share, bytes)?;
             // The oldest are deleted for a new one.
-            if one.newest.is_none() {
+            if let (Some(limit), None) = (share.number_limit(), one.newest) {
                 let there = self.counts.get(&(share, one.kind.into())).copied();
-                limits.check(of_number, there.unwrap_or_default() + more)?;
+                limits.check(limit, there.unwrap_or_default() + more)?;
             }
         }
         Ok(())
@@ -120,15 +133,15 @@ impl ObjectTable {
         let [was, is] = [before, after].map(|object| bytes_of(&object.name, &object.body));
         if is > was {
             for share in Share::of(after.scope, &after.owner, &after.created_by) {
-                let [_, of_bytes] = share.limits();
-                limits.check(of_bytes, self.bytes_of(&share) + (is - was))?;
+                self.check_bytes(limits, &share, is - was)?;
             }
         }
         Ok(())
     }
 
-    fn bytes_of(&self, share: &Share) -> u64 {
-        self.bytes.get(share).copied().unwrap_or_default()
+    fn check_bytes(&self, limits: &UserLimits, share: &Share, more: u64) -> Result<(), OverLimit> {
+        let there = self.bytes.get(share).copied().unwrap_or_default();
+        share.bytes_limit().map_or(Ok(()), |limit| limits.check(limit, there + more))
     }
 }
 
@@ -206,7 +219,7 @@ mod tests {
         }
         assert_eq!(over(&table, here, "", "ann"), Some(UserLimit::UserObjectsOfOne));
         assert_eq!(over(&table, Scope::Project(3), "", "ann"), Some(UserLimit::UserObjects));
-        assert_eq!(over(&table, Scope::Tenant, "", "ann"), None, "only who may for all");
+        assert_eq!(over(&table, Scope::Tenant, "", "ann"), None, "bytes alone count there");
         assert_eq!(over(&table, Scope::Tenant, "user/1", "ann"), None, "her own keys");
         assert_eq!(over(&table, here, "", "bob"), None);
         table.add(&object(&new(here, ""), "bob"));
@@ -216,15 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_a_user_count_in_all_projects_and_only_growth_is_refused() {
+    fn bytes_of_a_user_count_everywhere_and_only_growth_is_refused() {
         let ann = |scope| object(&new(scope, ""), "ann");
         let size = bytes_of("one", &ann(Scope::Tenant).body);
         let mut limits = UserLimits::default();
         limits.set(UserLimit::UserObjectsBytes, 2 * size);
         let mut table = ObjectTable::default();
-        for project in [1, 2] {
-            table.add(&ann(Scope::Project(project)));
-        }
+        table.add(&ann(Scope::Project(1)));
+        table.add(&ann(Scope::Tenant));
         let before = ann(Scope::Project(1));
         let larger = Object { body: json!({"a": "bc"}), ..before.clone() };
         let smaller = Object { body: json!({"a": ""}), ..before.clone() };
@@ -232,7 +244,11 @@ mod tests {
             |after| table.check_change(&limits, &before, after).map_err(|over| over.limit);
         assert_eq!(changed(&larger), Err(UserLimit::UserObjectsBytes));
         assert_eq!(changed(&smaller), Ok(()));
-        let refused = table.check_new(&limits, ("ann", 0), &[new(Scope::Project(3), "")]);
-        assert_eq!(refused.map_err(|over| over.limit), Err(UserLimit::UserObjectsBytes));
+        for scope in [Scope::Project(3), Scope::Tenant, Scope::Cluster] {
+            let refused = table.check_new(&limits, ("ann", 0), &[new(scope, "")]);
+            assert_eq!(refused.map_err(|over| over.limit), Err(UserLimit::UserObjectsBytes));
+        }
+        let of_bob = table.check_new(&limits, ("bob", 0), &[new(Scope::Tenant, "")]);
+        assert_eq!(of_bob, Ok(()));
     }
 }

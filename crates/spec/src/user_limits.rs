@@ -214,8 +214,7 @@ user_limits! {
         name: "user-objects-bytes",
         unit: Unit::Bytes,
         default: 256 << 20,
-        what: "objects of all kinds that a user created in all projects and departments, with config \
-            maps and credentials",
+        what: "objects of all kinds that a user created anywhere, with config maps and credentials",
         at_limit: AtLimit::Refuses,
         relief: "delete some that are not used (`elastane config-map list --project PROJECT`)",
     };

@@ -2,7 +2,8 @@
 
 use engine::Exit;
 use orchestrator::{Error, VOLUME, VOLUME_ENDING};
-use spec::{Mount, MountSource, WorkloadSpec};
+use spec::{Mount, MountSource, UserLimit, WorkloadSpec};
+use store::Database;
 use view::{Phase, View};
 
 use crate::inference::inference;
@@ -68,7 +69,10 @@ async fn a_change_of_an_inference_may_bring_a_volume() {
 
 /// A volume that was deleted when no workload had it any more; the engine refuses so often.
 async fn deleted(refusals: u32) -> World {
-    let w = World::new(nodes(1, 1), &[1]).await;
+    deleted_in(World::new(nodes(1, 1), &[1]).await, refusals).await
+}
+
+async fn deleted_in(w: World, refusals: u32) -> World {
     w.submit(1, on_volume("a")).await;
     w.phase("a", Phase::Running).await;
     w.delete("a").await;
@@ -103,6 +107,17 @@ async fn who_asks_again_for_what_is_being_deleted_gets_another_at_once() {
     w.delete("b").await;
     w.phase("c", Phase::Running).await;
     assert_eq!(at_engine(&w, "c"), new, "until it is deleted");
+}
+
+#[tokio::test]
+async fn a_volume_counts_until_its_data_is_deleted() {
+    let w = World::that_limits(UserLimit::UserObjectsOfOne, 1, Database::Sqlite).await;
+    let w = deleted_in(w, 1).await;
+    w.until("the refusal of the engine", |view| ending(view) == 1).await;
+    let refused = w.handle.submit(1, on_volume("b"), false).await.unwrap_err().to_string();
+    assert!(refused.contains("are limited to 1;"), "{refused}");
+    w.until("its end", |view| ending(view) == 0).await;
+    w.submit(1, on_volume("b")).await;
 }
 
 #[tokio::test]

@@ -83,14 +83,14 @@ impl Documents {
     /// Adds an object, or replaces the one with its id.
     fn put(&mut self, object: Arc<Object>) {
         self.remove(&object);
-        self.used.add(&object);
+        self.used.add(&volumes::counted(&object));
         self.objects.put(object);
     }
 
     /// Removes the object with this id, if it exists.
     fn remove(&mut self, object: &Object) {
         if let Some(before) = self.objects.get(&object.kind, &object.id).cloned() {
-            self.used.free(&before);
+            self.used.free(&volumes::counted(&before));
             self.objects.remove(&before);
         }
     }

@@ -4,6 +4,7 @@
 //! the engine has done it. A volume exists from the first workload that requests it until it is
 //! deleted, or its project is. Does not know about: the data in it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -44,6 +45,18 @@ pub(crate) fn volume_of(object: &Object) -> Option<String> {
 fn at_engine(object: &Object) -> Option<String> {
     let name = volume_of(object)?;
     Some(object.body[AT_ENGINE].as_str().map_or(name, str::to_owned))
+}
+
+/// The object by which one counts for the limits: a volume is one of its project until its data is
+/// deleted.
+pub(super) fn counted(object: &Object) -> Cow<'_, Object> {
+    match object.body["project"].as_u64() {
+        Some(project) if &*object.kind == VOLUME_ENDING => {
+            let scope = Scope::Project(project);
+            Cow::Owned(Object { kind: VOLUME.into(), scope, ..object.clone() })
+        }
+        _ => Cow::Borrowed(object),
+    }
 }
 
 impl Documents {
