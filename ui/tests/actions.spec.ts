@@ -1,6 +1,6 @@
 // STOP, RUN and DELETE, from the pane and from the keyboard.
 import { AxeBuilder } from "./axe";
-import { expect, goTo, rowOf, test } from "./fixture";
+import { expect, goTo, logIn, rowOf, test } from "./fixture";
 
 test("a workload is stopped, run again and deleted", async ({ app: page, server, team, watch }) => {
   // The pane may ask for what the server has deleted already.
@@ -40,4 +40,28 @@ test("a workload is stopped, run again and deleted", async ({ app: page, server,
   // Its pane stays, and says that it is gone.
   await expect(pane).toContainText("was deleted");
   await expect(pane.getByRole("button", { name: "STOP" })).toBeHidden();
+});
+
+test("a workload that is run again without room says why it waits", async ({ page, own }) => {
+  const project = await own.project("team-a");
+  const compute = { gpuDevicesRequest: 2 };
+  const id = await own.submit(project, "first", { compute });
+  await own.submit(project, "beside", { compute });
+  await logIn(page, own);
+  await goTo(page, "Workloads");
+  await expect(rowOf(page, "first")).toContainText("Running");
+  await own.api("POST", `/api/v1/workloads/trainings/${id}/suspend`);
+  await expect(rowOf(page, "first")).toContainText("Stopped");
+  await own.submit(project, "second", { compute });
+  await expect(rowOf(page, "second")).toContainText("Running");
+  await own.api("POST", `/api/v1/workloads/trainings/${id}/resume`);
+  await expect(rowOf(page, "first")).toContainText("P102");
+  await rowOf(page, "first").click();
+  const pane = page.getByRole("region", { name: "Workload first" });
+  await expect(pane.getByRole("tab", { name: "Explain" })).toHaveAttribute("aria-selected", "true");
+  await goTo(page, "Overview");
+  await expect(page.getByRole("heading", { name: "Why 1 waits" })).toBeVisible();
+  await page.getByRole("link", { name: "Pending workloads" }).click();
+  await expect(rowOf(page, "first")).toBeVisible();
+  await expect(rowOf(page, "second")).toBeHidden();
 });

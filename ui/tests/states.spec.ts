@@ -145,3 +145,18 @@ test("an open history grows with events that change no column, and asks for none
   await expect(pane).toContainText(/changed .*labels/u);
   expect(asked).toHaveLength(1);
 });
+
+test("no network, while the server on this machine answers", async ({
+  app: page,
+  server,
+  team,
+}) => {
+  await server.submit(team.id, "a1");
+  await goTo(page, "Workloads");
+  await expect(rowOf(page, "a1")).toContainText("Running");
+  await page.evaluate(() => dispatchEvent(new Event("offline")));
+  await rowOf(page, "a1").click();
+  const pane = page.getByRole("region", { name: "Workload a1" });
+  await pane.getByRole("tab", { name: "Explain" }).click();
+  await expect(pane).toContainText("of a quota of");
+});

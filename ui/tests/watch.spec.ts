@@ -22,3 +22,17 @@ test("a page of a context that a test opens itself is watched", async ({
   watch.faults.length = 0;
   await context.close();
 });
+
+test("a request to another host is reported", async ({ browser, server, watch }) => {
+  // Where the policy of our pages does not refuse it.
+  const context = await browser.newContext({ bypassCSP: true });
+  const page = await context.newPage();
+  await page.goto(`${server.url}/login`);
+  await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
+  expect(watch.faults).toEqual([]);
+  await page.evaluate(() => void fetch("http://other.invalid/").catch(() => undefined));
+  const told = /^another host: http:..other/u;
+  await expect.poll(() => watch.faults.filter((one) => told.test(one)).length).toBeGreaterThan(0);
+  await context.close();
+  watch.faults.length = 0;
+});
