@@ -76,7 +76,7 @@ export async function request<T>(method: Method, path: string, body?: unknown): 
   }
   const requestId = answer.headers.get("x-request-id");
   const text = await answer.text();
-  if (answer.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
+  if (answer.ok) return parse<T>(answer, text);
   if (!path.startsWith("/elastane/v1/session")) {
     if (answer.status === 401) listener?.onEnded();
     if (answer.status === 403) listener?.onForbidden();
@@ -91,6 +91,21 @@ export async function request<T>(method: Method, path: string, body?: unknown): 
   const fault = said.fieldFault;
   const fields = fault ? { [fault.field]: fault.message } : {};
   throw new ApiError(answer.status, message, requestId, fields);
+}
+
+/** The answer; a page between the browser and the server may answer in its place. */
+function parse<T>(answer: Response, text: string): T {
+  if (text === "") return undefined as T;
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    const type = answer.headers.get("content-type")?.split(";")[0] ?? "text";
+    throw new ApiError(
+      answer.status,
+      `the answer is not of Elastane but ${type}: a proxy or a login page before it answered; nothing is known of what the server did`,
+      answer.headers.get("x-request-id"),
+    );
+  }
 }
 
 export const get = <T>(path: string): Promise<T> => request<T>("GET", path);
