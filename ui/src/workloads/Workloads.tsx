@@ -3,9 +3,10 @@ import { useMemo, useState } from "react";
 import { useLocation, useParams, useSearch } from "wouter";
 
 import { useMay, useSession } from "../api/session";
+import { Button } from "../kit/Button";
 import { Menu } from "../kit/Menu";
 import page from "../kit/page.module.css";
-import { Empty, NoRight } from "../kit/States";
+import { Command, Empty, NoRight } from "../kit/States";
 import { useAll, useServer, useView } from "../live/client";
 import { LiveGrid } from "../live/LiveGrid";
 import type { Picked } from "../live/picked";
@@ -76,7 +77,8 @@ export default function Workloads(): React.ReactNode {
           empty={
             <Empty title="No workloads yet">
               <p className="muted">A workload is what runs on GPUs: a training, a workspace.</p>
-              <code>runai submit train1 -i IMAGE -g 1 -p PROJECT</code>
+              <Command text="runai submit train1 -i IMAGE -g 1 -p PROJECT" />
+              {mayCreate && <Button onPress={create}>Create a training</Button>}
             </Empty>
           }
         />
