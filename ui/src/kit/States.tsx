@@ -3,6 +3,7 @@ import { useEffect, useState } from "react";
 
 import { Button } from "./Button";
 import css from "./kit.module.css";
+import { Clock, useAtServer } from "./time";
 
 /** An error, in the server's words. */
 export function Failure(props: {
@@ -21,6 +22,41 @@ export function Failure(props: {
       </p>
       {onRetry && <Button onPress={onRetry}>{retry}</Button>}
     </div>
+  );
+}
+
+/** The time of what is shown, where nothing newer was answered; by the clock of the browser. */
+export function AsOf({ at }: { at: number }): React.ReactNode {
+  return (
+    <p className="muted">
+      As of <Clock at={useAtServer(at)} seconds />
+    </p>
+  );
+}
+
+interface FormerProps {
+  /** Why there is nothing newer, if so. */
+  error: Error | null;
+  /** When the content was answered, by the clock of the browser. */
+  at: number;
+  onRetry: () => void;
+  children: React.ReactNode;
+}
+
+/** Content of a request; after a failure below the alert, greyed, with its time. */
+export function Former({ error, at, onRetry, children }: FormerProps): React.ReactNode {
+  return (
+    <>
+      {error && (
+        <>
+          <Failure error={error} onRetry={onRetry} />
+          <AsOf at={at} />
+        </>
+      )}
+      <div className={css.former} data-former={error ? true : undefined}>
+        {children}
+      </div>
+    </>
   );
 }
 

@@ -1,5 +1,5 @@
 // Explanations of workloads, in parts: what is known at once, and what has to be tried out.
-import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 
 import { get } from "../api/http";
 import type { Explanation } from "../api/types";
@@ -13,6 +13,7 @@ export function useExplanation(
   return useQuery({
     queryKey: ["explain", id, parts, ...moment],
     queryFn: () => get<Explanation>(`/elastane/v1/workloads/${id}/explain?parts=${parts}`),
-    placeholderData: keepPreviousData,
+    // Of the same workload alone.
+    placeholderData: (before, query) => (query?.queryKey[1] === id ? before : undefined),
   });
 }

@@ -1,23 +1,37 @@
 // Everything that a workload was made of.
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 
 import { get } from "../api/http";
 import type { Workload } from "../api/types";
 import page from "../kit/page.module.css";
-import { Failure, Skeleton } from "../kit/States";
+import { Failure, Former, Skeleton } from "../kit/States";
 import { printGpus } from "../kit/Status";
 import { printExact } from "../kit/time";
+import { useFormer } from "../live/former";
 import type { WorkloadRow } from "../live/rows";
 
 export function Details({ row }: { row: WorkloadRow }): React.ReactNode {
   const asked = useQuery({
     queryKey: ["workload", row.id, row.phase, row.phaseUpdatedAt],
     queryFn: () => get<Workload>(`/api/v1/workloads/${row.id}`),
-    placeholderData: keepPreviousData,
+    // Of the same workload alone.
+    placeholderData: (before, query) => (query?.queryKey[1] === row.id ? before : undefined),
   });
-  if (asked.error) return <Failure error={asked.error} onRetry={() => void asked.refetch()} />;
-  const whole = asked.data;
-  if (!whole) return <Skeleton rows={8} />;
+  const former = useFormer(asked, row.id);
+  const again = () => void asked.refetch();
+  const whole = asked.data ?? former?.data;
+  if (!whole) {
+    if (asked.error) return <Failure error={asked.error} onRetry={again} />;
+    return <Skeleton rows={8} />;
+  }
+  return (
+    <Former error={asked.error} at={former?.at ?? 0} onRetry={again}>
+      <Fields row={row} whole={whole} />
+    </Former>
+  );
+}
+
+function Fields({ row, whole }: { row: WorkloadRow; whole: Workload }): React.ReactNode {
   const { labels, annotations } = whole.additionalFields ?? {};
   const shown: [name: string, value: React.ReactNode][] = [
     ["Id", <code key="id">{whole.id}</code>],

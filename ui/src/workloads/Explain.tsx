@@ -1,11 +1,14 @@
 // Why a workload waits or was stopped, what would let it start, and who holds what it needs.
+import type { UseQueryResult } from "@tanstack/react-query";
+
 import type { Advice, AdvisedChange, Diagnosis, Explanation, StartEstimate } from "../api/types";
 import { NodeLink, ProjectLink, WorkloadLink } from "./links";
 import page from "../kit/page.module.css";
-import { Command, Failure, Skeleton } from "../kit/States";
+import { AsOf, Command, Failure, Former, Skeleton } from "../kit/States";
 import { Code, countGpus, printGpus } from "../kit/Status";
 import { Clock } from "../kit/time";
 import { useExplanation } from "../live/explained";
+import { useFormer } from "../live/former";
 import { waits, type WorkloadRow } from "../live/rows";
 
 export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
@@ -13,10 +16,33 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
   const known = useExplanation("known", row.id, moment);
   // Tried out on a copy of the cluster: what is known at once does not wait for it.
   const found = useExplanation("diagnosis,estimate", row.id, moment);
-  const said = known.data;
-  if (known.error) return <Failure error={known.error} onRetry={() => void known.refetch()} />;
-  if (!said) return <Skeleton rows={5} height={56} />;
-  const { diagnosis, startEstimate } = found.data ?? {};
+  const former = useFormer(known, row.id);
+  const again = () => {
+    if (known.error) void known.refetch();
+    if (found.error) void found.refetch();
+  };
+  const said = known.data ?? former?.data;
+  if (!said) {
+    if (known.error) return <Failure error={known.error} onRetry={again} />;
+    return <Skeleton rows={5} height={56} />;
+  }
+  return (
+    <Former error={known.error} at={former?.at ?? 0} onRetry={again}>
+      <Said said={said} found={found} id={row.id} />
+    </Former>
+  );
+}
+
+interface SaidProps {
+  said: Explanation;
+  found: UseQueryResult<Explanation>;
+  id: string;
+}
+
+function Said({ said, found, id }: SaidProps): React.ReactNode {
+  const former = useFormer(found, id);
+  const tried = found.data ?? former?.data;
+  const { diagnosis, startEstimate } = tried ?? {};
   return (
     <div className={page.stack}>
       {said.lastEviction && (
@@ -52,6 +78,7 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
       )}
       <Quota of={said} />
       {found.error && <Failure error={found.error} onRetry={() => void found.refetch()} />}
+      {found.error && former && <AsOf at={former.at} />}
       {found.isPending && said.pendingReasons.length > 0 && <Skeleton rows={3} height={56} />}
       {startEstimate && <Start estimate={startEstimate} />}
       {diagnosis && diagnosis.advice.length > 0 && (
@@ -172,7 +199,7 @@ function Ahead({ of: { ahead, aheadMore } }: { of: Diagnosis }): React.ReactNode
       <h3>Who is looked at before it in its project</h3>
       <ul className={page.lines}>
         {ahead.map(({ workload, requestedGpus, message }) => (
-          <li key={workload.name}>
+          <li key={workload.id ?? `${workload.projectName}/${workload.name}`}>
             <WorkloadLink of={workload} /> asks for {countGpus(requestedGpus)}: {message}
           </li>
         ))}

@@ -1,20 +1,28 @@
 // Events of a workload, newest first.
-import { useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
+import {
+  useInfiniteQuery,
+  useQueryClient,
+  type UseInfiniteQueryResult,
+} from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 
 import { get } from "../api/http";
 import type { Event2, EventsPage } from "../api/types";
+import { Button } from "../kit/Button";
 import page from "../kit/page.module.css";
-import { Failure, Skeleton } from "../kit/States";
+import { Failure, Former, Skeleton } from "../kit/States";
 import { Code } from "../kit/Status";
 import { Clock, zone } from "../kit/time";
 import { useConnection, useSome } from "../live/client";
 import type { WorkloadRow } from "../live/rows";
 
+/** Events of a request: more are shown one page at a time. */
+const PAGE = 200;
+
 const CODE = /^[A-Z]\d{3}$/u;
 
 /** Events of a workload, also of a deleted one; requested again when the moment changes. */
-export function useEvents(id: string, ...moment: unknown[]): UseQueryResult<EventsPage> {
+export function useEvents(id: string, ...moment: unknown[]): UseInfiniteQueryResult<Event2[]> {
   const client = useQueryClient();
   const text = JSON.stringify(moment);
   const before = useRef(text);
@@ -23,10 +31,21 @@ export function useEvents(id: string, ...moment: unknown[]): UseQueryResult<Even
     before.current = text;
     void client.invalidateQueries({ queryKey: ["events", id] });
   }, [client, id, text]);
-  return useQuery({
+  return useInfiniteQuery({
     queryKey: ["events", id],
-    queryFn: () => get<EventsPage>(`/api/v1/workloads/${id}/events?limit=200&sortOrder=desc`),
+    queryFn: ({ pageParam: offset }) => {
+      const query = `limit=${PAGE}&offset=${offset}&sortOrder=desc`;
+      return get<EventsPage>(`/api/v1/workloads/${id}/events?${query}`);
+    },
+    initialPageParam: 0,
+    getNextPageParam: ({ next }) => next,
+    select: ({ pages }) => once(pages.flatMap(({ events }) => events)),
   });
+}
+
+/** Each event once: one that came between two requests moves the others to the next page. */
+function once(events: Event2[]): Event2[] {
+  return [...new Map(events.map((event) => [event.id, event])).values()];
 }
 
 interface HistoryProps {
@@ -48,13 +67,31 @@ export function History({ row: { id, reasons }, gone }: HistoryProps): React.Rea
   // Events about a reason are not sent, since the row has it.
   const codes = reasons?.map(({ code }) => code);
   const asked = useEvents(id, newest, codes, state === "live", gone);
-  if (asked.error) return <Failure error={asked.error} onRetry={() => void asked.refetch()} />;
-  if (!asked.data) return <Skeleton rows={6} height={30} />;
-  return <Events of={asked.data.events} />;
+  return <Asked asked={asked} />;
+}
+
+/** Events with a button for older ones; after a failure those that are known, with their time. */
+export function Asked({ asked }: { asked: UseInfiniteQueryResult<Event2[]> }): React.ReactNode {
+  const { data, error, dataUpdatedAt, hasNextPage, isFetchingNextPage } = asked;
+  const again = () => void (asked.isFetchNextPageError ? asked.fetchNextPage() : asked.refetch());
+  if (!data) {
+    if (error) return <Failure error={error} onRetry={again} />;
+    return <Skeleton rows={6} height={30} />;
+  }
+  return (
+    <Former error={error} at={dataUpdatedAt} onRetry={again}>
+      <Events of={data} />
+      {hasNextPage && (
+        <Button isDisabled={isFetchingNextPage} onPress={() => void asked.fetchNextPage()}>
+          Show older
+        </Button>
+      )}
+    </Former>
+  );
 }
 
 /** Events with their exact times: none of the many has to be a stop of Tab. */
-export function Events({ of }: { of: Event2[] }): React.ReactNode {
+function Events({ of }: { of: Event2[] }): React.ReactNode {
   if (of.length === 0) return <p className="muted">No events of it are kept.</p>;
   return (
     <div className={page.stack}>

@@ -1,8 +1,9 @@
 // The pane of a workload: its head with actions, and the tabs.
+import { ApiError } from "../api/http";
 import { useSession } from "../api/session";
 import { Button } from "../kit/Button";
 import page from "../kit/page.module.css";
-import { Gone } from "../kit/States";
+import { Failure, Gone, Skeleton } from "../kit/States";
 import { Status } from "../kit/Status";
 import { Tabs } from "../kit/Tabs";
 import { Age } from "../kit/time";
@@ -10,7 +11,7 @@ import { waits, type WorkloadRow } from "../live/rows";
 import { type ActionName, actionsOf } from "./Act";
 import { Details } from "./Details";
 import { Explain } from "./Explain";
-import { Events, History, useEvents } from "./History";
+import { Asked, History, useEvents } from "./History";
 import { Pods } from "./Pods";
 
 interface Props {
@@ -78,24 +79,36 @@ export function Pane({ row, gone, tab, onTab, onClose, onAct }: Props): React.Re
 
 /** Instead of the pane of a workload that is not there: its events, where they are kept. */
 export function NoPane({ id, onClose }: { id: string; onClose: () => void }): React.ReactNode {
-  const past = useEvents(id).data?.events ?? [];
+  const asked = useEvents(id);
+  const past = asked.data ?? [];
+  // The server keeps nothing of an id that it does not know.
+  const isUnknown = asked.error instanceof ApiError && asked.error.status === 404;
   const name = past.find(({ involvedObject: of }) => of.kind === "Workload")?.involvedObject.name;
   return (
     <section
       className={page.pane}
-      aria-label={`Workload ${name ?? "not found"}`}
+      aria-label={
+        name ? `Workload ${name}` : asked.data || isUnknown ? "Workload not found" : "Workload"
+      }
       onKeyDown={(event) => event.key === "Escape" && onClose()}
     >
       <div className={page.scroll}>
-        <Gone
-          what={
-            name ? `workload ${name} in the list any more` : "workload with this id in the list"
-          }
-          or="it ended long ago, "
-        >
-          <Button onPress={onClose}>CLOSE</Button>
-        </Gone>
-        {past.length > 0 && <Events of={past} />}
+        {asked.data || isUnknown ? (
+          <Gone
+            what={
+              name ? `workload ${name} in the list any more` : "workload with this id in the list"
+            }
+            or="it ended long ago, "
+          >
+            <Button onPress={onClose}>CLOSE</Button>
+          </Gone>
+        ) : (
+          asked.isPending && <Skeleton rows={6} height={30} />
+        )}
+        {past.length > 0 && <Asked asked={asked} />}
+        {!asked.data && asked.error && !isUnknown && (
+          <Failure error={asked.error} onRetry={() => void asked.refetch()} />
+        )}
       </div>
     </section>
   );
