@@ -51,7 +51,7 @@ test("a workload deleted while its pane is open", async ({ app: page, server, te
   const pane = page.getByRole("region", { name: "Workload a1" });
   await pane.getByRole("tab", { name: "Explain" }).click();
   await server.remove(id);
-  await expect(pane).toContainText("was deleted");
+  await expect(pane).toContainText(/was deleted.*\d:\d\d.* asked for its deletion/u);
   await expect(pane.getByRole("button", { name: "DELETE" })).toBeHidden();
   // Its history stays, and no tab fails.
   await expect(pane.getByRole("tab")).toHaveText(["Event history"]);

@@ -108,6 +108,10 @@ async function toPreemption(page: Page, own: Server, hasSamples: boolean): Promi
   await expect(pane.getByText("For team-b/b2").getByRole("link")).toHaveText("team-b/b2");
   await expect(pane.getByRole("heading", { name: "What would let it start" })).toBeVisible();
   expect(await new AxeBuilder(page).violations()).toEqual([]);
+  await pane.getByRole("tab", { name: "Event history" }).click();
+  const stopped = pane.getByText(/^Stopped .* for/u);
+  await expect(stopped.getByRole("link")).toHaveText("team-b/b2");
+  await pane.getByRole("tab", { name: "Explain" }).click();
   return pane;
 }
 

@@ -14,7 +14,9 @@ import { Failure, Former, Skeleton } from "../kit/States";
 import { Code } from "../kit/Status";
 import { Clock, zone } from "../kit/time";
 import { useConnection, useSome } from "../live/client";
+import { useExplanation } from "../live/explained";
 import type { WorkloadRow } from "../live/rows";
+import { WorkloadLink } from "./links";
 
 /** Events of a request: more are shown one page at a time. */
 const PAGE = 200;
@@ -60,18 +62,55 @@ function useNewest(id: string): number | undefined {
   return useSome(spec)?.objects[0]?.seq;
 }
 
-export function History({ row: { id, reasons }, gone }: HistoryProps): React.ReactNode {
+export function History({ row, gone }: HistoryProps): React.ReactNode {
+  const { id, reasons } = row;
   const newest = useNewest(id);
   // What happened without a connection is not sent afterwards.
   const { state } = useConnection();
   // Events about a reason are not sent, since the row has it.
   const codes = reasons?.map(({ code }) => code);
   const asked = useEvents(id, newest, codes, state === "live", gone);
-  return <Asked asked={asked} />;
+  const isStopped = !gone && row.lastEviction !== undefined;
+  return <Asked asked={asked}>{isStopped && <StoppedFor row={row} />}</Asked>;
+}
+
+/** The workload for which this one was stopped the last time, where it was for one. */
+function StoppedFor({ row }: { row: WorkloadRow }): React.ReactNode {
+  const moment = [row.phase, row.phaseUpdatedAt, row.why, row.lastEviction?.at];
+  const eviction = useExplanation("known", row.id, moment).data?.lastEviction;
+  if (!eviction?.beneficiary) return null;
+  return (
+    <p className={page.links}>
+      Stopped <Clock at={eviction.at} isStop /> <Code>{eviction.code}</Code> for{" "}
+      <WorkloadLink of={eviction.beneficiary} />
+    </p>
+  );
+}
+
+/** When the deletion was requested, and by whom, in the words of its event. */
+export function Deleted({ of }: { of: Event2[] }): React.ReactNode {
+  const event = of.find(({ reason }) => reason === "Deleting");
+  if (!event) return null;
+  return (
+    <span>
+      <Clock at={event.createdAt} isStop /> · {event.message}
+    </span>
+  );
+}
+
+/** `Deleted` for a workload whose row is not sent any more. */
+export function DeletedRow({ id }: { id: string }): React.ReactNode {
+  return <Deleted of={useEvents(id).data ?? []} />;
+}
+
+interface AskedProps {
+  asked: UseInfiniteQueryResult<Event2[]>;
+  /** Above the events. */
+  children?: React.ReactNode;
 }
 
 /** Events with a button for older ones; after a failure those that are known, with their time. */
-export function Asked({ asked }: { asked: UseInfiniteQueryResult<Event2[]> }): React.ReactNode {
+export function Asked({ asked, children }: AskedProps): React.ReactNode {
   const { data, error, dataUpdatedAt, hasNextPage, isFetchingNextPage } = asked;
   const again = () => void (asked.isFetchNextPageError ? asked.fetchNextPage() : asked.refetch());
   if (!data) {
@@ -80,6 +119,7 @@ export function Asked({ asked }: { asked: UseInfiniteQueryResult<Event2[]> }): R
   }
   return (
     <Former error={error} at={dataUpdatedAt} onRetry={again}>
+      {children}
       <Events of={data} />
       {hasNextPage && (
         <Button isDisabled={isFetchingNextPage} onPress={() => void asked.fetchNextPage()}>

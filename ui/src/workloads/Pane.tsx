@@ -11,7 +11,7 @@ import { waits, type WorkloadRow } from "../live/rows";
 import { type ActionName, actionsOf } from "./Act";
 import { Details } from "./Details";
 import { Explain } from "./Explain";
-import { Asked, History, useEvents } from "./History";
+import { Asked, Deleted, DeletedRow, History, useEvents } from "./History";
 import { Pods } from "./Pods";
 
 interface Props {
@@ -55,7 +55,10 @@ export function Pane({ row, gone, tab, onTab, onClose, onAct }: Props): React.Re
         </div>
         <div className={page.row}>
           {gone ? (
-            <b>was deleted</b>
+            <>
+              <b>was deleted</b>
+              <DeletedRow id={row.id} />
+            </>
           ) : (
             <Status of={row.phase}>
               <Age of={row.phaseUpdatedAt} isStop />
@@ -100,6 +103,7 @@ export function NoPane({ id, onClose }: { id: string; onClose: () => void }): Re
             }
             or="it ended long ago, "
           >
+            <Deleted of={past} />
             <Button onPress={onClose}>CLOSE</Button>
           </Gone>
         ) : (
