@@ -87,3 +87,16 @@ test("a request that fails later: what was shown stays, as of its time, below th
     await expect(pane.getByText(/As of/u).first()).toBeHidden();
   }
 });
+
+test("the address of a workload by project and name leads to its pane", async ({
+  app: page,
+  server,
+  team,
+}) => {
+  const id = await server.submit(team.id, "a1");
+  await page.goto(new URL(`/w/${team.name}/a1`, page.url()).href);
+  await expect(page.getByRole("region", { name: "Workload a1" })).toBeVisible();
+  await expect(page).toHaveURL(new RegExp(`/workloads/${id}$`, "u"));
+  await page.goto(new URL(`/w/${team.name}/a9`, page.url()).href);
+  await expect(page.getByText(`There is no workload a9 in project ${team.name}`)).toBeVisible();
+});

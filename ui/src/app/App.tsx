@@ -14,6 +14,7 @@ import { Frame } from "./Frame";
 
 const Overview = page(() => import("../overview/Overview"));
 const Workloads = page(() => import("../workloads/Workloads"));
+const ByName = page(() => import("../workloads/ByName"));
 const NewWorkload = page(() => import("../new-workload/NewWorkload"));
 const Projects = page(() => import("../projects/Projects"));
 const Nodes = page(() => import("../nodes/Nodes"));
@@ -62,6 +63,7 @@ function Pages(): React.ReactNode {
             <Route path="/overview" component={Overview} />
             <Route path="/workloads/new/training" component={NewWorkload} />
             <Route path="/workloads/:id?/:tab?" component={Workloads} />
+            <Route path="/w/:project/:name" component={ByName} />
             <Route path="/projects/:name?" component={Projects} />
             <Route path="/nodes/:name?" component={Nodes} />
             <Route path="/assets/:kind" component={Assets} />
