@@ -10,6 +10,8 @@ mod purity;
 mod size;
 mod text;
 pub(crate) mod ui;
+mod ui_built;
+mod ui_imports;
 mod walks;
 
 use std::fmt;
@@ -56,7 +58,8 @@ impl fmt::Display for Fault {
 pub(crate) fn run(root: &Path) -> Result<()> {
     let tree = tree::read(root)?;
     let packages = ask_cargo(root)?;
-    let faults = check(&tree, &packages);
+    let mut faults = check(&tree, &packages);
+    faults.extend(ui_built::check(&ui_built::read(root)?));
     let mut out = std::io::stdout().lock();
     for fault in &faults {
         writeln!(out, "{fault}")?;

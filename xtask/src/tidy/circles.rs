@@ -10,7 +10,7 @@ use crate::tree::{Tree, code_of, is_test_file, product_lines};
 /// Modules by path, such as `a::b`; the root is empty.
 type Modules<'a> = BTreeMap<String, &'a str>;
 /// Imports of each module.
-type Imports = BTreeMap<String, BTreeSet<String>>;
+pub(super) type Imports = BTreeMap<String, BTreeSet<String>>;
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     let mut crates: BTreeMap<&str, Modules<'_>> = BTreeMap::new();
@@ -135,7 +135,7 @@ fn read<'t>(text: &'t str, path: &mut Vec<String>, found: &mut Vec<Vec<String>>)
 }
 
 /// The shortest way from a module back to it.
-fn circle<'i>(own: &'i String, imports: &'i Imports) -> Option<Vec<&'i str>> {
+pub(super) fn circle<'i>(own: &'i String, imports: &'i Imports) -> Option<Vec<&'i str>> {
     let mut ways = VecDeque::from([vec![own.as_str()]]);
     let mut seen = BTreeSet::new();
     while let Some(way) = ways.pop_front() {

@@ -1,11 +1,11 @@
 //! Rules of the web interface in `ui/`. Owns: that the built files are of these sources, the size
-//! of files, and which folder imports which. Does not know about: TypeScript beyond `from "…"`.
+//! of files. Does not know about: what they import.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-use super::Fault;
+use super::{Fault, ui_imports};
 use crate::tree::Tree;
 
 /// The digest that `make ui` wrote with the built files.
@@ -17,20 +17,16 @@ const STARTS: [(&str, &str); 3] = [(".ts", "// "), (".tsx", "// "), (".css", "/*
 /// Files that can change the bundle, besides `build/` and `src/`; as in `ui/build/sources.ts`.
 const FILES: [&str; 5] =
     ["index.html", "package-lock.json", "package.json", "tsconfig.json", "vite.config.ts"];
-/// Folders below `src` that every page may import, and what they may import themselves.
-const SHARED: [(&str, &[&str]); 4] = [
-    ("kit", &[]),
-    ("api", &[]),
-    ("live", &["kit", "api"]),
-    ("asset-forms", &["kit", "api", "live"]),
-];
-/// The folder that imports the pages.
-const APP: &str = "app";
+/// Folders below `ui` with sources of ours.
+const FOLDERS: [&str; 5] = ["bench/", "build/", "pictures/", "src/", "tests/"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (path, text) in tree {
-        let Some(own) = path.strip_prefix("ui/src/") else { continue };
+        let Some(own) = path.strip_prefix("ui/") else { continue };
+        if !FOLDERS.iter().any(|folder| own.starts_with(folder)) {
+            continue;
+        }
         let Some((_, start)) = STARTS.iter().find(|(end, _)| own.ends_with(end)) else { continue };
         if own.ends_with(".d.ts") {
             continue;
@@ -44,43 +40,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
             let what = format!("{lines} lines; at most {LINES_MAX}");
             faults.push(Fault::new(path, 0, what));
         }
-        faults.extend(imports(path, own, text));
     }
+    faults.extend(ui_imports::check(tree));
     faults.extend(built(tree));
     faults
-}
-
-/// The imports of a file that leave its folder for one that it may not know.
-fn imports(path: &str, own: &str, text: &str) -> Vec<Fault> {
-    let mut folders: Vec<&str> = own.split('/').collect();
-    folders.pop();
-    let Some(folder) = folders.first().copied() else { return Vec::new() };
-    if folder == APP {
-        return Vec::new();
-    }
-    let allowed: &[&str] = match SHARED.iter().find(|(name, _)| *name == folder) {
-        Some((_, allowed)) => allowed,
-        None => &["kit", "api", "live", "asset-forms"],
-    };
-    let mut faults = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        let Some(target) = line.split("from \"../").nth(1) else { continue };
-        let mut depth = folders.len() - 1;
-        let mut rest = target;
-        while let Some(up) = rest.strip_prefix("../") {
-            (rest, depth) = (up, depth.saturating_sub(1));
-        }
-        let into = rest.split(['/', '"']).next().unwrap_or_default();
-        if depth == 0 && into != folder && !allowed.contains(&into) {
-            let what = format!("`{folder}` imports `{into}`; it may import {}", said(allowed));
-            faults.push(Fault::new(path, number, what));
-        }
-    }
-    faults
-}
-
-fn said(allowed: &[&str]) -> String {
-    if allowed.is_empty() { "no other folder".to_owned() } else { allowed.join(", ") }
 }
 
 /// Checks that the built files are from the current sources.
@@ -132,21 +95,6 @@ mod tests {
     }
 
     #[test]
-    fn a_page_imports_no_other_page_and_the_kit_nothing() {
-        let page =
-            "// A page.\nimport { a } from \"../kit/a\";\nimport { b } from \"../nodes/b\";\n";
-        let kit = "// A widget.\nimport { a } from \"../../api/a\";\nimport { b } from \"../b\";\n";
-        assert_eq!(
-            said_of(&[("ui/src/projects/p.tsx", page), ("ui/src/kit/grid/g.ts", kit)]),
-            [
-                "ui/src/kit/grid/g.ts:2: `kit` imports `api`; it may import no other folder",
-                "ui/src/projects/p.tsx:3: `projects` imports `nodes`; it may import kit, api, live, \
-                 asset-forms",
-            ]
-        );
-    }
-
-    #[test]
     fn a_file_is_short_and_says_what_it_is() {
         let long = format!("// Long.\n{}", "x\n".repeat(LINES_MAX));
         assert_eq!(
@@ -154,11 +102,13 @@ mod tests {
                 ("ui/src/kit/a.ts", &long),
                 ("ui/src/kit/b.ts", "const a = 1;\n"),
                 ("ui/src/kit/c.css", ".a {}\n"),
+                ("ui/tests/d.spec.ts", &long),
             ]),
             [
                 "ui/src/kit/a.ts: 301 lines; at most 300",
                 "ui/src/kit/b.ts:1: the first line is `// ` and what the file is",
                 "ui/src/kit/c.css:1: the first line is `/* ` and what the file is",
+                "ui/tests/d.spec.ts: 301 lines; at most 300",
             ]
         );
     }
