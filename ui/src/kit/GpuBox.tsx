@@ -7,15 +7,15 @@ interface Props {
   /** Shares of the GPU by holder, as text. */
   label: string;
   isBroken: boolean;
-  parts: { id: string; share: number; color: string }[];
+  parts: { id: string; share: number; fill: string }[];
 }
 
 export function GpuBox({ label, isBroken, parts }: Props): React.ReactNode {
   return (
     <TooltipTrigger delay={150}>
       <AriaButton className={css.gpu ?? ""} aria-label={label}>
-        {parts.map(({ id, share, color }) => (
-          <span key={id} style={{ height: `${share * 100}%`, background: color }} />
+        {parts.map(({ id, share, fill }) => (
+          <span key={id} style={{ height: `${share * 100}%`, background: fill }} />
         ))}
         {isBroken && <b aria-hidden="true">×</b>}
       </AriaButton>

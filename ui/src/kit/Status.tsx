@@ -67,10 +67,3 @@ export function printBytes(bytes: number): string {
 export function countGpus(amount: number): string {
   return `${printGpus(amount)} ${amount === 1 ? "GPU" : "GPUs"}`;
 }
-
-/** A colour for a project, by its id; the same everywhere. */
-export function projectColor(id: string): string {
-  let sum = 0;
-  for (const letter of id) sum = (sum * 31 + (letter.codePointAt(0) ?? 0)) % 8;
-  return `var(--p${sum})`;
-}

@@ -7,11 +7,14 @@ import { GpuBox } from "../kit/GpuBox";
 import bars from "../kit/bars.module.css";
 import page from "../kit/page.module.css";
 import { Empty, Gone, NoRight, Skeleton } from "../kit/States";
-import { countGpus, printGpus, projectColor, Status } from "../kit/Status";
+import { type Looks, projectFill } from "../kit/project-color";
+import { countGpus, printGpus, Status } from "../kit/Status";
 import { useAll } from "../live/client";
+import { useLooks } from "../live/looks";
 
 export default function Nodes(): React.ReactNode {
   const mayRead = useMay("nodes", "read");
+  const looks = useLooks();
   const known = useAll("node", "name");
   const gpus = useAll("gpu", "index");
   // With their GPUs or not at all: the nodes below one are not to move.
@@ -48,6 +51,7 @@ export default function Nodes(): React.ReactNode {
               node={node}
               gpus={byNode.get(node.name) ?? []}
               isMarked={node.name === marked}
+              looks={looks}
             />
           ))}
         </ul>
@@ -60,6 +64,7 @@ interface TileProps {
   node: Node;
   gpus: Gpu[];
   isMarked: boolean;
+  looks: Looks;
 }
 
 /** Brings what is marked into view, once, when it appears. */
@@ -67,7 +72,7 @@ function showOnce(element: HTMLElement | null): void {
   element?.scrollIntoView({ block: "nearest" });
 }
 
-function NodeTile({ node, gpus, isMarked }: TileProps): React.ReactNode {
+function NodeTile({ node, gpus, isMarked, looks }: TileProps): React.ReactNode {
   const state = node.status.split(",")[0] ?? node.status;
   const held = gpus.reduce((sum, gpu) => sum + gpu.allocated, 0);
   return (
@@ -95,18 +100,18 @@ function NodeTile({ node, gpus, isMarked }: TileProps): React.ReactNode {
             parts={gpu.pods.map(({ id, projectId, share }) => ({
               id,
               share,
-              color: projectColor(projectId),
+              fill: projectFill(looks, projectId),
             }))}
           />
         ))}
       </div>
-      <Holders gpus={gpus} />
+      <Holders gpus={gpus} looks={looks} />
     </li>
   );
 }
 
 /** The workloads on the GPUs of a node, in the colors in which they are drawn. */
-function Holders({ gpus }: { gpus: Gpu[] }): React.ReactNode {
+function Holders({ gpus, looks }: { gpus: Gpu[]; looks: Looks }): React.ReactNode {
   const pods = gpus.flatMap((gpu) => gpu.pods);
   const held = [...Map.groupBy(pods, ({ workloadId }) => workloadId)];
   return (
@@ -115,7 +120,7 @@ function Holders({ gpus }: { gpus: Gpu[] }): React.ReactNode {
         <li key={id}>
           <span
             className={page.swatch}
-            style={{ background: first && projectColor(first.projectId) }}
+            style={{ background: first && projectFill(looks, first.projectId) }}
           />
           <Link href={`/workloads/${id}`}>{first?.workloadName}</Link>
           <span className="muted">

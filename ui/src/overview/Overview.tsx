@@ -5,11 +5,13 @@ import { useMay } from "../api/session";
 import type { Project } from "../api/types";
 import { LendingBar, LendingLegend } from "../kit/LendingBar";
 import page from "../kit/page.module.css";
+import { projectColor } from "../kit/project-color";
 import { NoRight, Skeleton } from "../kit/States";
-import { Code, countGpus, printGpus, projectColor } from "../kit/Status";
+import { Code, countGpus, printGpus } from "../kit/Status";
 import { Clock } from "../kit/time";
 import { useAll, useCounts, useSome } from "../live/client";
 import { useExplanation } from "../live/explained";
+import { useLooks } from "../live/looks";
 import type { WorkloadCounts, WorkloadEviction } from "../live/protocol";
 import { PHASES, waits } from "../live/rows";
 
@@ -124,6 +126,7 @@ interface ShownProjects {
 }
 
 function WhoHasWhat({ projects, total }: ShownProjects): React.ReactNode {
+  const looks = useLooks();
   const full = Math.max(
     1,
     ...projects.flatMap((project) => [
@@ -155,7 +158,7 @@ function WhoHasWhat({ projects, total }: ShownProjects): React.ReactNode {
               allocated={gpus(project)}
               quota={quota}
               fairShare={fairShare(project) ?? quota}
-              color={projectColor(project.id)}
+              color={projectColor(looks, project.id)}
               full={full}
             />,
             <span key="text" className="muted">

@@ -9,16 +9,18 @@ import { LendingBar } from "../kit/LendingBar";
 import type { Column } from "../kit/grid/columns";
 import page from "../kit/page.module.css";
 import { Empty, NoRight } from "../kit/States";
-import { printGpus, projectColor } from "../kit/Status";
+import { type Looks, projectColor } from "../kit/project-color";
+import { printGpus } from "../kit/Status";
 import { Age } from "../kit/time";
 import { useAll, useSome } from "../live/client";
 import { LiveGrid } from "../live/LiveGrid";
+import { useLooks } from "../live/looks";
 import { ProjectForm } from "./ProjectForm";
 
 const allocated = (project: Project) => project.status.quotaStatus.allocated.gpu;
 
 /** Columns; `full` GPUs are the whole width of every bar, so that rows compare. */
-const columnsOf = (full: number): Column<Project>[] => [
+const columnsOf = (full: number, looks: Looks): Column<Project>[] => [
   {
     id: "name",
     name: "Project",
@@ -64,7 +66,7 @@ const columnsOf = (full: number): Column<Project>[] => [
       <LendingBar
         allocated={allocated(project)}
         quota={project.totalResources.gpuQuota}
-        color={projectColor(project.id)}
+        color={projectColor(looks, project.id)}
         full={full}
       />
     ),
@@ -107,7 +109,8 @@ export default function Projects(): React.ReactNode {
   const scopes = scopesOf(info, "project", "create");
   const mayCreate = !scopes || scopes.departments.length > 0;
   const full = useLargest();
-  const columns = useMemo(() => columnsOf(full), [full]);
+  const looks = useLooks();
+  const columns = useMemo(() => columnsOf(full, looks), [full, looks]);
   const [isOpen, setOpen] = useState(false);
   const [made, setMade] = useState<string>();
   if (!mayRead) return <NoRight what="projects" />;
