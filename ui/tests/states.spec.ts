@@ -34,7 +34,7 @@ test("no connection from the start: said without a time, as nothing is kept", as
 }) => {
   const end = between.refuse(/\/changes/u, 503, "gone");
   await page.goto(await server.link(between.url));
-  await expect(page.getByText("the server answers 503")).toBeVisible();
+  await expect(page.getByText("the server answers 503", { exact: true })).toBeVisible();
   await expect(page.getByText(/As of/u)).toBeHidden();
   await expect(page.getByRole("navigation")).toBeVisible();
   end();

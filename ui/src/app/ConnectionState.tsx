@@ -1,8 +1,10 @@
 // How live the page is, and what to do when it is not.
-import { useEffect, useState } from "react";
+import { useEffect } from "react";
 
 import { Button } from "../kit/Button";
-import { Clock, setServerTime, useAtServer } from "../kit/time";
+import { Popup } from "../kit/Popup";
+import { useThrottled } from "../kit/throttle";
+import { Clock, SecondsTo, setServerTime, useAtServer } from "../kit/time";
 import { connectionLostAt, retryLive, useConnection, useServer } from "../live/client";
 import type { Connection } from "../live/protocol";
 import css from "./frame.module.css";
@@ -22,6 +24,9 @@ function text(connection: Connection): string {
   }
 }
 
+/** A screen reader is not to be flooded. */
+const ANNOUNCED_MS = 5000;
+
 export function ConnectionState(): React.ReactNode {
   const connection = useConnection();
   const server = useServer();
@@ -29,25 +34,67 @@ export function ConnectionState(): React.ReactNode {
   useEffect(() => {
     if (now) setServerTime(now);
   }, [now]);
-  const announced = useSlow(text(connection));
+  const why = connection.state === "waiting" ? `, ${connection.why}` : "";
+  const announced = useThrottled(text(connection) + why, ANNOUNCED_MS);
   return (
     <>
-      <span className={css.live} data-state={connection.state}>
-        {text(connection)}
-      </span>
+      <Popup
+        title="Connection"
+        label={
+          <span className={css.live} data-state={connection.state}>
+            {text(connection)}
+          </span>
+        }
+      >
+        <Details connection={connection} />
+      </Popup>
       <output className="visually-hidden">{announced}</output>
     </>
   );
 }
 
-/** The newest value, at most each five seconds: a screen reader is not to be flooded. */
-function useSlow(value: string): string {
-  const [slow, setSlow] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSlow(value), 5000);
-    return () => clearTimeout(timer);
-  }, [value]);
-  return slow;
+function Details({ connection }: { connection: Connection }): React.ReactNode {
+  const server = useServer();
+  const lostAt = connectionLostAt();
+  const asOf = useAtServer(lostAt);
+  return (
+    <dl className={css.about}>
+      <div>
+        <dt>Connection</dt>
+        <dd>{connection.state === "waiting" ? connection.why : text(connection)}</dd>
+      </div>
+      {connection.state === "waiting" && (
+        <div>
+          <dt>Reconnecting</dt>
+          <dd>
+            in <SecondsTo at={connection.retryAt} />
+          </dd>
+        </div>
+      )}
+      {lostAt > 0 && (
+        <div>
+          <dt>As of</dt>
+          <dd>
+            <Clock at={asOf} seconds />
+          </dd>
+        </div>
+      )}
+      {server && (
+        <div>
+          <dt>Containers</dt>
+          <dd>
+            {server.outage ? (
+              <>
+                {server.outage.message} since <Clock at={server.outage.since} />
+              </>
+            ) : (
+              "no outage"
+            )}
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
 }
 
 /** True if the server has another version of the page. `make ui-dev` shows none of a server. */
@@ -65,7 +112,8 @@ export function Notices(): React.ReactNode {
     // Over the page: the text under it does not move when the connection comes and goes.
     <div className={css.notices}>
       {connection.state === "waiting" && (
-        <Notice action={{ name: "Try now", run: retryLive }}>
+        // The state in the header is announced, not this as well.
+        <Notice isSilent action={{ name: "Try now", run: retryLive }}>
           {lostAt > 0 && (
             <>
               As of <Clock at={asOf} isStop />:{" "}
@@ -90,12 +138,13 @@ export function Notices(): React.ReactNode {
 
 interface NoticeProps {
   children: React.ReactNode;
+  isSilent?: boolean;
   action?: { name: string; run: () => void };
 }
 
-function Notice({ children, action }: NoticeProps): React.ReactNode {
+function Notice({ children, isSilent, action }: NoticeProps): React.ReactNode {
   return (
-    <div className={css.notice} role="status">
+    <div className={css.notice} role={isSilent ? undefined : "status"}>
       <span>{children}</span>
       {action && <Button onPress={action.run}>{action.name}</Button>}
     </div>

@@ -26,6 +26,8 @@ export function useAtServer(browserMs: number): string {
 }
 
 function watch(watcher: () => void): () => void {
+  // Nobody looked at the clock meanwhile.
+  if (timer === undefined) now = Date.now() + offset;
   watchers.add(watcher);
   timer ??= setInterval(() => {
     now = Date.now() + offset;
@@ -104,6 +106,13 @@ export function Age({ of, isStop }: Stop & { of: string }): React.ReactNode {
     <Moment at={of} isStop={isStop}>
       {text}
     </Moment>
+  );
+}
+
+/** The seconds to a moment of the browser's clock. */
+export function SecondsTo({ at }: { at: number }): React.ReactNode {
+  return useSyncExternalStore(watch, () =>
+    printSpan(Math.max(0, Math.ceil((at + offset - now) / 1000))),
   );
 }
 

@@ -83,7 +83,7 @@ export class Stream {
     if (abort !== this.#abort) return;
     const wait = this.#delay * (0.75 + Math.random() / 2);
     this.#delay = Math.min(this.#delay * 2, RETRY_MS_MAX);
-    this.#set({ state: "waiting", why });
+    this.#set({ state: "waiting", why, retryAt: Date.now() + wait });
     this.#timer = setTimeout(() => void this.#run(), wait);
   }
 

@@ -50,7 +50,8 @@ export type Connection =
   | { state: "connecting" }
   | { state: "catching-up"; objects: number }
   | { state: "live" }
-  | { state: "waiting"; why: string }
+  /** `retryAt` is by the browser's clock. */
+  | { state: "waiting"; why: string; retryAt: number }
   | { state: "logged-out" };
 
 /** Counts over all workloads, which no view gives. */
