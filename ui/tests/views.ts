@@ -135,6 +135,15 @@ export const DIALOGS: View[] = [
   sheet("/projects", "+NEW PROJECT"),
   sheet("/assets/environments", "+NEW ENVIRONMENT"),
   sheet("/assets/compute-resources", "+NEW COMPUTE RESOURCE"),
+  [
+    "Jump to",
+    async ({ page, url }) => {
+      await page.goto(`${url}/overview`);
+      await press(page, "Jump to");
+      await page.getByRole("dialog", { name: "Jump to" }).getByRole("searchbox").fill("w1");
+      await expect(page.getByRole("option", { name: /^w1/u }).first()).toBeVisible();
+    },
+  ],
   ofAccount("Keys"),
   ofAccount("About"),
   ...["Filter by Status", "Filter by Project", "Columns", "+NEW WORKLOAD", /^Account of/u].map(

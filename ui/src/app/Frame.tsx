@@ -1,9 +1,10 @@
 // The frame around every page: header, navigation, keys.
-import { useCallback, useState } from "react";
+import { Suspense, useCallback, useState } from "react";
 import { Link, useLocation } from "wouter";
 
 import { may } from "../api/rights";
 import { useSession } from "../api/session";
+import { Boundary, page } from "../kit/Boundary";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 import { ExactTime } from "../kit/ExactTime";
@@ -11,8 +12,11 @@ import { Menu } from "../kit/Menu";
 import { useConnection, useServer } from "../live/client";
 import { ConnectionState, Notices } from "./ConnectionState";
 import css from "./frame.module.css";
-import { KEYS, lettersAct, setLettersAct, useKeys } from "./keys";
+import { KEYS } from "./key-table";
+import { lettersAct, setLettersAct, useKeys } from "./keys";
 import { chooseTheme, type Theme, theme } from "./theme";
+
+const Jump = page(() => import("./Jump"));
 
 interface Place {
   to: string;
@@ -45,7 +49,10 @@ export function Frame({ onLogIn, children }: Props): React.ReactNode {
   const [open, setOpen] = useState(false);
   const [help, setHelp] = useState(false);
   const showKeys = useCallback(() => setHelp(true), []);
-  useKeys(showKeys);
+  const [jumps, setJumps] = useState(false);
+  const jump = useCallback(() => setJumps(true), []);
+  useKeys({ onHelp: showKeys, onJump: jump });
+  const [, navigate] = useLocation();
   const { info } = useSession();
   const isStale = useConnection().state === "waiting";
   // Pages that the user may not read are left out, and sections without a page.
@@ -53,6 +60,22 @@ export function Frame({ onLogIn, children }: Props): React.ReactNode {
     name,
     places: places.filter(({ of }) => may(info, of, "read")),
   })).filter(({ places }) => places.length > 0);
+  const commands = [
+    ...sections.flatMap(({ places }) =>
+      places.map(({ to, name }) => ({ id: to, name, what: "page", run: () => navigate(to) })),
+    ),
+    ...(may(info, "trainings", "create")
+      ? [
+          {
+            id: "new",
+            name: "New training",
+            what: "command",
+            run: () => navigate("/workloads/new/training"),
+          },
+        ]
+      : []),
+    { id: "keys", name: "Keys", what: "command", run: showKeys },
+  ];
   return (
     <div className={css.frame}>
       <a href="#content" className={css.skip}>
@@ -74,6 +97,10 @@ export function Frame({ onLogIn, children }: Props): React.ReactNode {
         </b>
         <ClusterName />
         <span className={css.grow} />
+        <Button kind="plain" aria-label="Jump to, Ctrl K" onPress={jump}>
+          <span aria-hidden="true">⌕</span>
+          <kbd className={`muted ${css.cluster}`}>Ctrl K</kbd>
+        </Button>
         {onLogIn ? <Button onPress={onLogIn}>Log in</Button> : <ConnectionState />}
         <UserMenu onKeys={showKeys} />
       </header>
@@ -92,6 +119,13 @@ export function Frame({ onLogIn, children }: Props): React.ReactNode {
         {children}
         <ExactTime />
       </main>
+      {jumps && (
+        <Boundary place="jump">
+          <Suspense fallback={null}>
+            <Jump commands={commands} onClose={() => setJumps(false)} />
+          </Suspense>
+        </Boundary>
+      )}
       <Keys isOpen={help} onClose={() => setHelp(false)} />
     </div>
   );
@@ -189,7 +223,7 @@ function Keys({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }): Re
         Letters, <kbd>/</kbd> and <kbd>?</kbd> act on their own
       </label>
       <dl className={css.about}>
-        {KEYS.map(([keys, what]) => (
+        {KEYS.map(({ keys, what }) => (
           <div key={keys}>
             <dt>
               <kbd>{keys}</kbd>

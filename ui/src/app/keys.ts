@@ -3,34 +3,13 @@ import { useEffect, useRef } from "react";
 import { useLocation } from "wouter";
 
 import { Stored } from "../api/stored";
+import { KEYS } from "./key-table";
+import { widenPane } from "./pane-width";
 
-/** Keys that `?` lists. */
-export const KEYS: [keys: string, what: string][] = [
-  ["g o", "Overview"],
-  ["g w", "Workloads"],
-  ["g p", "Projects"],
-  ["g n", "Nodes"],
-  ["c t", "New training"],
-  ["/", "Search in this list"],
-  ["↑ ↓ j k", "Rows"],
-  ["Enter", "Open the pane"],
-  ["x, Space", "Pick a row"],
-  ["Shift ↑ ↓", "Pick a range"],
-  ["Ctrl A", "Pick all that match"],
-  ["Shift ← →", "In the header: narrower, wider"],
-  ["Alt ← →", "In the header: moves the column"],
-  ["Esc", "Close"],
-  ["s r Del", "Stop, run, delete a workload"],
-  ["R", "Show new rows"],
-];
+/** How much wider a key makes the pane, in pixels. */
+const PANE_STEPS: Record<string, number> = { "[": -40, "]": 40 };
 
-const SEQUENCES: Record<string, string> = {
-  go: "/overview",
-  gw: "/workloads",
-  gp: "/projects",
-  gn: "/nodes",
-  ct: "/workloads/new/training",
-};
+const PANE = "main section[aria-label^='Workload ']";
 
 const stored = new Stored("elastane-letter-keys");
 
@@ -51,23 +30,62 @@ export function takesText(target: EventTarget | null): boolean {
   );
 }
 
-export function useKeys(onHelp: () => void): void {
+/** The first element of these that can be seen. */
+function visible(selector: string): HTMLElement | undefined {
+  return [...document.querySelectorAll<HTMLElement>(selector)].find((one) => one.checkVisibility());
+}
+
+/**
+ * Gives an element the focus and presses it by the keyboard, so that a menu has the focus when it
+ * opens; a tab takes a click. False if there is none.
+ */
+function press(selector: string): boolean {
+  const found = visible(selector);
+  found?.focus();
+  if (found instanceof HTMLButtonElement) {
+    for (const type of ["keydown", "keyup"]) {
+      found.dispatchEvent(new KeyboardEvent(type, { key: "Enter", code: "Enter", bubbles: true }));
+    }
+  } else if (found && !takesText(found)) found.click();
+  return found !== undefined;
+}
+
+export interface KeyActions {
+  onHelp: () => void;
+  onJump: () => void;
+}
+
+export function useKeys({ onHelp, onJump }: KeyActions): void {
   const [, navigate] = useLocation();
   const before = useRef("");
   useEffect(() => {
+    /** Does what the letter means, alone or after the one before it. */
+    const letter = (key: string): boolean => {
+      const typed = before.current + key;
+      before.current = key;
+      const row = KEYS.find((one) => one.typed === typed) ?? KEYS.find((one) => one.typed === key);
+      const step = PANE_STEPS[key];
+      if (row?.to) navigate(row.to);
+      else if (row?.presses) return press(row.presses);
+      else if (key === "?") onHelp();
+      else if (step && visible(PANE)) widenPane(step);
+      else return false;
+      before.current = "";
+      return true;
+    };
     const keyDown = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || takesText(event.target)) return;
       if (document.querySelector("[role=dialog], [role=alertdialog]")) return;
-      if (!lettersAct()) return;
-      const to = SEQUENCES[before.current + event.key];
-      before.current = event.key;
-      if (to) navigate(to);
-      else if (event.key === "?") onHelp();
-      else if (event.key === "/") document.querySelector<HTMLElement>("[type=search]")?.focus();
-      else return;
+      const { key, ctrlKey, metaKey, altKey } = event;
+      const isJump = key === "k" && (ctrlKey || metaKey) && !altKey;
+      if (isJump) onJump();
+      else {
+        if (ctrlKey || metaKey || altKey || event.defaultPrevented) return;
+        if (takesText(event.target) || !lettersAct() || !letter(key)) return;
+      }
       event.preventDefault();
     };
+    widenPane(0);
     addEventListener("keydown", keyDown);
     return () => removeEventListener("keydown", keyDown);
-  }, [navigate, onHelp]);
+  }, [navigate, onHelp, onJump]);
 }

@@ -31,21 +31,50 @@ export function Menu({ label, name, kind, actions }: Props): React.ReactNode {
       </Button>
       <Popover className={css.popover ?? ""}>
         <AriaMenu className={css.list ?? ""} aria-label={name ?? "Actions"}>
-          {actions.map(({ id, name: text, keys, isChosen, isFirst, run }) => (
-            <MenuItem
-              key={id}
-              id={id}
-              textValue={text}
-              onAction={run}
-              className={`${css.item} ${isFirst ? css.first : ""}`}
-            >
-              <span>{text}</span>
-              {keys && <kbd className="muted">{keys}</kbd>}
-              {isChosen && <span aria-label="chosen">✓</span>}
-            </MenuItem>
-          ))}
+          {actions.map(itemOf)}
         </AriaMenu>
       </Popover>
     </MenuTrigger>
+  );
+}
+
+interface AtProps {
+  /** What the menu is beside. */
+  element: Element | null;
+  name: string;
+  actions: MenuAction[];
+  onClose: () => void;
+}
+
+/** A menu that a key opens beside what has the focus. */
+export function MenuAt({ element, name, actions, onClose }: AtProps): React.ReactNode {
+  return (
+    <Popover
+      className={css.popover ?? ""}
+      triggerRef={{ current: element }}
+      placement="bottom start"
+      isOpen
+      onOpenChange={(open) => !open && onClose()}
+    >
+      <AriaMenu className={css.list ?? ""} aria-label={name} autoFocus="first" onClose={onClose}>
+        {actions.map(itemOf)}
+      </AriaMenu>
+    </Popover>
+  );
+}
+
+function itemOf({ id, name, keys, isChosen, isFirst, run }: MenuAction): React.ReactNode {
+  return (
+    <MenuItem
+      key={id}
+      id={id}
+      textValue={name}
+      onAction={run}
+      className={`${css.item} ${isFirst ? css.first : ""}`}
+    >
+      <span>{name}</span>
+      {keys && <kbd className="muted">{keys}</kbd>}
+      {isChosen && <span aria-label="chosen">✓</span>}
+    </MenuItem>
   );
 }

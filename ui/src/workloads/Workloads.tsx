@@ -15,6 +15,7 @@ import { Act, type ActionName, actionsOf, mayAct } from "./Act";
 import { ActMany } from "./ActMany";
 import { columnsOf } from "./columns";
 import { NoPane, Pane } from "./Pane";
+import { RowMenu, TAB_KEYS } from "./RowMenu";
 
 const KEYS: Record<string, ActionName> = { s: "STOP", r: "RUN", Delete: "DELETE" };
 
@@ -36,6 +37,7 @@ export default function Workloads(): React.ReactNode {
     [names, cluster],
   );
   const [act, setAct] = useState<{ id: string; action: ActionName }>();
+  const [menu, setMenu] = useState<{ row: WorkloadRow; cell: Element | null }>();
   const to = (path: string) => navigate(`${path}${query && `?${query}`}`);
   if (!mayRead) return <NoRight what="workloads" />;
   const create = () => navigate("/workloads/new/training");
@@ -71,7 +73,10 @@ export default function Workloads(): React.ReactNode {
             const action = KEYS[key];
             const isAllowed = row && action && actionsOf(info, row).includes(action);
             if (isAllowed) setAct({ id: row.id, action });
-            return key === "Escape" || action !== undefined;
+            const openTab = row && TAB_KEYS[key];
+            if (openTab) to(`/workloads/${row.id}/${openTab}`);
+            if (row && key === ".") setMenu({ row, cell: document.activeElement });
+            return ["Escape", "."].includes(key) || Boolean(action ?? openTab);
           }}
           {...(mayAct(info) && { pickActions })}
           empty={
@@ -101,6 +106,15 @@ export default function Workloads(): React.ReactNode {
           </Chosen>
         )}
       </div>
+      {menu && (
+        <RowMenu
+          {...menu}
+          actions={actionsOf(info, menu.row)}
+          onAct={(action) => setAct({ id: menu.row.id, action })}
+          onOpen={(next) => to(`/workloads/${menu.row.id}/${next}`)}
+          onClose={() => setMenu(undefined)}
+        />
+      )}
       {act && (
         <Chosen id={act.id}>
           {(row) => <Act row={row} action={act.action} onClose={() => setAct(undefined)} />}
