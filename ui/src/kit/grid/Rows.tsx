@@ -1,6 +1,7 @@
 // The rows of a grid: the header, and those of its objects.
-import { memo } from "react";
+import { memo, useRef } from "react";
 
+import { useChanged } from "./changed";
 import type { Placed } from "./columns";
 import css from "./grid.module.css";
 import type { Position } from "./keys";
@@ -83,8 +84,11 @@ interface RowProps<T> {
 
 function RowOf<T>(props: RowProps<T>): React.ReactNode {
   const { row, id, index, top, gone, current, picked, placed, active, onFocus, onPress } = props;
+  const own = useRef<HTMLDivElement>(null);
+  useChanged(own, placed);
   return (
     <div
+      ref={own}
       role="row"
       aria-rowindex={index + 2}
       aria-selected={picked}
