@@ -3,18 +3,20 @@
 //! memory only: after a restart a new ticket is needed. Does not know who may get one, and how a
 //! request carries either.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use access::Caller;
-use auth::hash_secret;
+use auth::{Principal, hash_secret};
 use units::Instant;
 use uuid::Uuid;
 
 /// Lifetime of a ticket, and longest lifetime of a visit, in milliseconds.
 pub(crate) const TICKET_MS: u64 = 60_000;
 pub(crate) const VISIT_MS: u64 = 12 * 3600 * 1000;
-/// Most tickets, and most visits, of one caller and of all; the oldest is dropped for a new one.
+/// Most tickets, and most visits, of one caller and of all. For a new one the oldest of the caller is
+/// dropped, or of the principal with the most.
 const OWN_MAX: usize = 64;
 const ALL_MAX: usize = 2048;
 /// Most secrets of one request that are checked.
@@ -100,10 +102,23 @@ fn keep(
     if all.values().filter(|one| own(one)).count() >= OWN_MAX {
         drop_oldest(&mut all, own);
     } else if all.len() >= ALL_MAX {
-        drop_oldest(&mut all, |_| true);
+        drop_of_the_most(&mut all);
     }
     all.insert(hash_secret(&secret), grant);
     Ok(secret)
+}
+
+/// Drops the oldest grant of the principal with the most.
+fn drop_of_the_most(all: &mut BTreeMap<String, Grant>) {
+    let mut counts: BTreeMap<&Principal, usize> = BTreeMap::new();
+    for one in all.values() {
+        *counts.entry(&one.caller.principal).or_default() += 1;
+    }
+    let rank = |one: &Grant| (counts[&one.caller.principal], Reverse(one.ends));
+    let first = all.iter().max_by_key(|(_, one)| rank(one)).map(|(key, _)| key.clone());
+    if let Some(key) = first {
+        all.remove(&key);
+    }
 }
 
 fn drop_oldest(all: &mut BTreeMap<String, Grant>, of: impl Fn(&Grant) -> bool) {
@@ -116,8 +131,6 @@ fn drop_oldest(all: &mut BTreeMap<String, Grant>, of: impl Fn(&Grant) -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use auth::Principal;
-
     use super::*;
     use http_kit::Origin;
 
@@ -165,10 +178,15 @@ mod tests {
         };
         assert_eq!(own.iter().filter(|secret| lasts(secret)).count(), OWN_MAX);
         assert!(lasts(&first), "others' stay");
-        for id in 0..ALL_MAX {
-            begin(id + 2, NOW.plus_ms(2));
-        }
+        let others = |ids: std::ops::Range<usize>| {
+            for id in ids {
+                begin(id, NOW.plus_ms(2));
+            }
+        };
+        others(2..ALL_MAX);
         assert_eq!(lock(&tickets.visits).len(), ALL_MAX);
-        assert!(!lasts(&first), "the oldest went");
+        assert!(lasts(&first), "those of the one with the most went");
+        others(ALL_MAX..ALL_MAX + 1);
+        assert!(!lasts(&first), "of as many of each the oldest went");
     }
 }
