@@ -8,6 +8,7 @@ mod advised;
 mod archived;
 mod assets;
 mod audit;
+mod bounded;
 mod bounds;
 mod browser_sessions;
 mod changes;
