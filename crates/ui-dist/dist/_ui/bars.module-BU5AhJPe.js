@@ -1,1 +1,0 @@
-var e={track:`_track_rdrmk_2`,free:`_free_rdrmk_19`,part:`_part_rdrmk_23`,over:`_over_rdrmk_26`,tick:`_tick_rdrmk_31`,fair:`_fair_rdrmk_37`,legend:`_legend_rdrmk_43`,gpus:`_gpus_rdrmk_69`,gpu:`_gpu_rdrmk_69`,tip:`_tip_rdrmk_93`};export{e as t};

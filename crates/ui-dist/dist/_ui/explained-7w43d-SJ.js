@@ -1,1 +1,0 @@
-import{r as e,t}from"./query-Tzkjphj4.js";import{Kt as n}from"./client-B9UmJNMU.js";function r(r,i,a){return t({queryKey:[`explain`,i,r,...a],queryFn:()=>n(`/elastane/v1/workloads/${i}/explain?parts=${r}`),placeholderData:e})}export{r as t};
