@@ -481,6 +481,7 @@ fn help_of_the_program() {
           down                 Stop all workloads, then the server; the next `up` runs them again
           ui                   Open the web interface in a browser, logged in as the local administrator
           status               Show whether the server runs, its nodes, GPUs and workloads
+          explain              Explain why a pod of Kubernetes waits, and what would let it start
           kubernetes           Install the server in a Kubernetes cluster, and check a cluster
           config               Show the settings of the server
           project              Create, list, change and delete projects

@@ -112,8 +112,8 @@ async fn ended_workloads_that_are_not_deleted_have_a_limit_too() {
     for (limit, most) in [
         (UserLimit::ProjectArchivedWorkloads, 1),
         (UserLimit::UserArchivedWorkloads, 1),
-        (UserLimit::ProjectArchivedBytes, 2800),
-        (UserLimit::UserArchivedBytes, 2800),
+        (UserLimit::ProjectArchivedBytes, 1700),
+        (UserLimit::UserArchivedBytes, 1700),
     ] {
         let mut limits = UserLimits::default();
         limits.set(limit, most);
@@ -122,7 +122,7 @@ async fn ended_workloads_that_are_not_deleted_have_a_limit_too() {
         server.phase(&id, "Running").await;
         server.engine.end("a", engine::Exit::Code(0));
         server.phase(&id, "Completed").await;
-        let next = server.job("c", &json!({"image": "i", "args": "x".repeat(1500)}));
+        let next = server.job("c", &json!({"image": "i", "args": "x".repeat(1000)}));
         let (status, said) = server.post(TRAININGS, next).await;
         assert_eq!(status, StatusCode::CONFLICT, "{said}");
         let set = format!("--user-limits {}=", limit.name());
