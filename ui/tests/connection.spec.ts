@@ -1,4 +1,4 @@
-// The state of the connection in the header: its details, and what a screen reader is told.
+// The state of the connection in the header: its details, and its announcements to screen readers.
 import { connection, expect, logIn, test } from "./fixture";
 
 test("the state of the connection has details: since when, until when, and an outage", async ({

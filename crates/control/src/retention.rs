@@ -42,7 +42,7 @@ pub(crate) struct Retention {
     /// The day in which it was last begun, and the logs that are not done yet.
     day: u64,
     due: Vec<Log>,
-    /// Of the logs that may have had too many rows.
+    /// Shares of each log that may have had too many rows.
     shares: BTreeMap<Log, LogShares>,
 }
 

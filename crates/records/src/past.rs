@@ -113,7 +113,7 @@ pub struct ArchivedPlace {
 /// Number of archived workloads of a submitter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ArchivedCount {
-    /// What they have in common.
+    /// Project, kind and end of these workloads.
     pub key: ArchivedKey,
     /// User who submitted them.
     pub submitted_by: String,

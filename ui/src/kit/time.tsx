@@ -26,7 +26,7 @@ export function useAtServer(browserMs: number): string {
 }
 
 function watch(watcher: () => void): () => void {
-  // Nobody looked at the clock meanwhile.
+  // The clock had no reader meanwhile.
   if (timer === undefined) now = Date.now() + offset;
   watchers.add(watcher);
   timer ??= setInterval(() => {

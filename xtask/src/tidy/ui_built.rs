@@ -13,7 +13,7 @@ use super::Fault;
 
 const DIST: &str = "crates/ui-dist/dist";
 const PAGE: &str = "index.html";
-/// What a browser reads before the first page, compressed.
+/// Most bytes of scripts that a browser reads before the first page, compressed.
 const FIRST_MAX: usize = 220_000;
 /// All files, as they are.
 const ALL_MAX: usize = 2_500_000;

@@ -19,7 +19,7 @@ const SHARED: [(&str, &[&str]); 4] = [
 /// The folder that imports the pages.
 const APP: &str = "app";
 
-/// What stands before the path of an import.
+/// Texts before the path of an import.
 const STARTS: [&str; 3] = ["from \"", "import \"", "import(\""];
 
 /// An import of a file.
@@ -27,7 +27,7 @@ struct Import {
     line: usize,
     /// The path below `ui/src`, without the end of the name.
     to: String,
-    /// Of types alone, which are gone once built.
+    /// True if types alone are imported, which are gone once built.
     of_types: bool,
 }
 

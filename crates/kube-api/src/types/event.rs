@@ -14,10 +14,10 @@ pub struct Event {
     /// The object.
     #[serde(deserialize_with = "or_default")]
     pub involved_object: EventObject,
-    /// What happened, as one word.
+    /// Kind of the event, as one word.
     #[serde(deserialize_with = "or_default")]
     pub reason: String,
-    /// What happened, as a sentence.
+    /// Sentence about the event.
     #[serde(deserialize_with = "or_default")]
     pub message: String,
 }
