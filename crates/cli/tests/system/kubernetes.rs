@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
 use kube_api::testing::{ADMIN, Budget, Cluster, Namespace, documents};
-use kube_api::types::{Node, Pod};
+use kube_api::types::{Event, Node, Pod};
 use kube_api::{Client, DeleteOptions, ObjectRef, Query, Reason};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -68,6 +68,20 @@ impl Kube {
         self.pods(namespace).iter().filter(|pod| !pod.spec.node_name.is_empty()).count()
     }
 
+    fn nominates(&self, namespace: &str, node: &str) -> bool {
+        self.pods(namespace).iter().any(|pod| pod.status.nominated_node_name == node)
+    }
+
+    /// Events of a namespace: the name of the pod, and reason and message.
+    fn events(&self, namespace: &str) -> Vec<(String, String)> {
+        let query = Query { namespace: Some(namespace.to_owned()), ..Query::default() };
+        let events = self.runtime.block_on(self.client.list::<Event>(&query)).unwrap().items;
+        let told = |event: Event| {
+            (event.involved_object.name, format!("{}: {}", event.reason, event.message))
+        };
+        events.into_iter().map(told).collect()
+    }
+
     /// Reason and message of the condition of a pod that waits.
     fn why(&self, namespace: &str, name: &str) -> Option<(String, String)> {
         let pods = self.pods(namespace);
@@ -106,13 +120,19 @@ fn cluster() -> Option<(Cluster, Kube)> {
 
 /// A cluster of nodes without kubelets, and a server for its pods with two projects.
 fn begin() -> Option<(Cluster, Kube, Sandbox, String)> {
+    begin_with("")
+}
+
+/// A cluster of nodes without kubelets, and a server with these flags for its pods with two
+/// projects.
+fn begin_with(flags: &str) -> Option<(Cluster, Kube, Sandbox, String)> {
     let (cluster, kube) = cluster()?;
     (1..=NODES).for_each(|number| kube.node(number));
     ["team-a", "team-b", "team-x"].into_iter().for_each(|name| kube.namespace(name));
     let mut sandbox = Sandbox::new();
     let file = cluster.kubeconfig();
     let server = format!(
-        "elastane up --runtime kubernetes --kubeconfig {} --context {ADMIN}",
+        "elastane up --runtime kubernetes --kubeconfig {} --context {ADMIN} {flags}",
         file.display()
     );
     sandbox.start_server(&server);
@@ -157,6 +177,12 @@ fn pods_of_two_projects_share_twenty_nodes_by_quota() {
     let (reason, message) = kube.why("team-a", &name).unwrap();
     assert_eq!(reason, "Unschedulable", "{message}");
     assert!(message.starts_with("P102: needs 1 GPU; no GPU of 20 nodes is free"), "{message}");
+    let explained = explained(&sandbox, &format!("elastane explain pod team-a/{name}"));
+    // The condition has the code of the first reason alone.
+    let (_, sentences) = explained.split_once(" waits: P102 ").expect(&explained);
+    let (first, other) = sentences.split_once(" P203 ").expect(&explained);
+    let rest = message.strip_prefix(&format!("P102: {first}; ")).expect(&message);
+    assert!(other.starts_with(rest), "{message}: {explained}");
 
     // A pod of the second project has a right to its quota.
     kube.pod("team-b", "b1", &json!({}));
@@ -166,12 +192,15 @@ fn pods_of_two_projects_share_twenty_nodes_by_quota() {
     };
     assert!(wait_until(|| marked().is_some()), "{}", sandbox.server_text());
     assert_eq!(kube.bound("team-b"), 0, "its room is not free before the victim is gone");
+    let node = marked().unwrap().spec.node_name;
+    assert!(wait_until(|| kube.nominates("team-b", &node)), "{}", sandbox.server_text());
     kube.play_kubelets("team-a");
     assert!(wait_until(|| kube.bound("team-b") == 1), "{}", sandbox.server_text());
     let pods = kube.pods("team-a");
     assert_eq!(pods.len(), NODES, "one is evicted: {}", sandbox.server_text());
 
     held_by_name(&kube, &sandbox);
+    a_wrong_name_is_answered_with_the_next_command(&sandbox);
     refused_with_the_owner(&sandbox);
 
     // A server that was killed finds the pods and binds none again.
@@ -198,10 +227,71 @@ fn held_by_name(kube: &Kube, sandbox: &Sandbox) {
     let (reason, message) = kube.why("team-x", "x1").unwrap();
     assert_eq!(reason, "NoProject");
     assert!(message.starts_with("P310: no project has namespace team-x"), "{message}");
+    let sentence = message.replacen("P310: ", "P310 ", 1);
+    for program in ["elastane", "runai"] {
+        let explained = explained(sandbox, &format!("{program} explain pod team-x/x1"));
+        assert_eq!(explained, format!("team-x/x1 waits: {sentence}"));
+    }
     assert!(wait_until(|| kube.why("team-b", "b2").is_some()), "{}", sandbox.server_text());
     let (reason, message) = kube.why("team-b", "b2").unwrap();
     assert_eq!(reason, "FieldNotSupported");
     assert!(message.starts_with("P311: spec.volumes[0].nfs is not supported"), "{message}");
+}
+
+/// The output of a command that succeeds, on one line.
+fn explained(sandbox: &Sandbox, command: &str) -> String {
+    let done = sandbox.shell(command);
+    assert_eq!(done.code, Some(0), "{}", done.text);
+    done.text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn a_wrong_name_is_answered_with_the_next_command(sandbox: &Sandbox) {
+    let wrong = |name: &str| {
+        let done = sandbox.shell(&format!("elastane explain pod {name}"));
+        (done.code, done.text)
+    };
+    let (code, text) = wrong("team-x/x2");
+    assert_eq!(code, Some(4), "{text}");
+    assert!(text.contains("no pod team-x/x2 names this scheduler"), "{text}");
+    assert!(text.contains("did you mean `team-x/x1`?"), "{text}");
+    let (code, text) = wrong("elsewhere/database");
+    assert_eq!(code, Some(4), "{text}");
+    assert!(text.contains("`kubectl get pods -n elsewhere -o custom-columns=NAME"), "{text}");
+    let (code, text) = wrong("x1");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("`x1` is not NAMESPACE/NAME of a pod, such as team-a/train1"), "{text}");
+}
+
+#[test]
+fn settings_charge_other_namespaces_and_bound_what_is_written() {
+    let flags = "--default-project team-b --scheduler-name elastane,kai-scheduler \
+                 --bind-concurrency 1 --event-rate all --status-rate 0";
+    let Some((_cluster, kube, sandbox, _)) = begin_with(flags) else { return };
+    kube.pod("team-x", "x1", &json!({}));
+    kube.pod("team-a", "a1", &json!({"schedulerName": "kai-scheduler"}));
+    kube.pod("team-a", "a2", &json!({"nodeSelector": {"number": "none"}}));
+    let bound = || kube.bound("team-x") + kube.bound("team-a") == 2;
+    assert!(wait_until(bound), "{}", sandbox.server_text());
+    let listed = sandbox.shell("runai list -p team-b").text;
+    assert!(listed.contains("team-x.x1"), "{listed}");
+
+    let node_of = |namespace: &str, name: &str| {
+        let pods = kube.pods(namespace).into_iter();
+        pods.filter(|pod| pod.metadata.name == name).map(|pod| pod.spec.node_name).next()
+    };
+    for (namespace, name) in [("team-x", "x1"), ("team-a", "a1")] {
+        let node = node_of(namespace, name).unwrap();
+        let told = || {
+            let events = kube.events(namespace);
+            let told = format!("Scheduled: assigned {namespace}/{name} to {node}");
+            events.iter().any(|(of, event)| of == name && *event == told)
+        };
+        assert!(wait_until(told), "{:?}", kube.events(namespace));
+    }
+    // Its reason is not written to the cluster, and the server knows it.
+    let explained = explained(&sandbox, "elastane explain pod team-a/a2");
+    assert!(explained.starts_with("team-a.a2 waits: P107 "), "{explained}");
+    assert_eq!(kube.why("team-a", "a2"), None);
 }
 
 /// The pods are in the lists of the server, which refuses what only their owners can do.
@@ -255,6 +345,35 @@ fn a_gang_is_bound_whole_and_a_budget_leaves_another_victim() {
     let listed = sandbox.shell("runai list -p team-b").text;
     assert!(listed.contains("team-b.group.train"), "{listed}");
     assert_eq!(kube.pods("team-a").len(), 11);
+}
+
+#[test]
+fn pods_of_a_job_start_together_as_its_annotation_says() {
+    let Some((cluster, kube, sandbox, _)) = begin() else { return };
+    let container = json!({"name": "main", "image": "example.com/train"});
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {
+            "name": "train", "namespace": "team-a",
+            "annotations": {"kai.scheduler/batch-min-member": "2"},
+        },
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    });
+    let made = kube.runtime.block_on(cluster.apply(&job)).unwrap();
+    let owner = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": true,
+        "uid": made["metadata"]["uid"],
+    });
+    let member = |name: &str| {
+        kube.pod_with("team-a", &json!({"name": name, "ownerReferences": [owner]}), &json!({}));
+    };
+    member("train-a");
+    let missing = || kube.why("team-a", "train-a").is_some_and(|(_, why)| why.contains("P106"));
+    assert!(wait_until(missing), "{}", sandbox.server_text());
+    member("train-b");
+    assert!(wait_until(|| kube.bound("team-a") == 2), "{}", sandbox.server_text());
+    let listed = sandbox.shell("runai list -p team-a").text;
+    assert!(listed.contains("team-a.job.train"), "{listed}");
 }
 
 #[test]
