@@ -164,7 +164,7 @@ mod tests {
         2026-11-27T02:00:01.500Z w-1 failed:\n\
         2026-11-27T02:00:01.600Z   Traceback\n\
         2026-11-27T02:00:02.500Z epoch 0: 500 of 1500 records, checkpoint of version 50, 200 records/s, \
-        loss 0.5000, w-0, w-1\n\
+        Loss 0.5000, w-0, w-1\n\
         2026-11-27T02:00:04.500Z job j succeeded: 1500 records (0 unreadable)\n";
 
     #[test]

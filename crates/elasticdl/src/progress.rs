@@ -133,7 +133,7 @@ fn line(now: &StatusReply, before: &StatusReply, in_time: Duration) -> String {
         names if names.is_empty() => NO_WORKER.to_owned(),
         names => names.join(", "),
     };
-    let loss = loss(now).map(|loss| format!("loss {loss:.4}, ")).unwrap_or_default();
+    let loss = loss(now).map(|loss| format!("Loss {loss:.4}, ")).unwrap_or_default();
     let old = match now.gradients_rejected {
         0 => String::new(),
         old => format!("{old} gradients too old, "),
@@ -176,7 +176,7 @@ impl ProgressLine {
         let mut parts = rest.split(", ").skip(1);
         let rate = parts.next()?.strip_suffix(" records/s")?.parse().ok()?;
         let mut parts = parts.peekable();
-        let loss = parts.peek().and_then(|part| part.strip_prefix("loss ")?.parse().ok());
+        let loss = parts.peek().and_then(|part| part.strip_prefix("Loss ")?.parse().ok());
         // A part with blanks is not the name of a pod.
         let names = parts.filter(|part| !part.contains(' '));
         Some(Self { rate, loss, workers: u32::try_from(names.count()).ok()? })
@@ -244,14 +244,14 @@ mod tests {
         let report = |loss| Some(WorkerReport { loss, steps: 1, ..WorkerReport::default() });
         (now.workers[0].report, now.workers[1].report) = (report(0.5), report(1.0));
         let text = line(&now, &before, second);
-        assert!(text.ends_with(", 200 records/s, loss 0.7500, w-0, w-1"), "{text}");
+        assert!(text.ends_with(", 200 records/s, Loss 0.7500, w-0, w-1"), "{text}");
         assert_eq!(
             ProgressLine::read(&text),
             Some(ProgressLine { rate: 200, loss: Some(0.75), workers: 2 })
         );
         (now.gradients_rejected, now.rows) = (7, 900);
         let text = line(&now, &before, second);
-        let end = ", loss 0.7500, 7 gradients too old, 900 embedding rows, w-0, w-1";
+        let end = ", Loss 0.7500, 7 gradients too old, 900 embedding rows, w-0, w-1";
         assert!(text.ends_with(end), "{text}");
         assert_eq!(
             ProgressLine::read(&text),

@@ -34,6 +34,10 @@ const POD_MANAGER: Flag =
 const NUM_EPOCHS: Flag =
     Flag::new("num_epochs", Takes::Integer, "How often all records are visited").nothing(ONCE);
 
+/// Kinds of workers that a later tutorial names: the workers of a job are alike.
+const ALIKE: &str = "the workers of a job are alike, and each of them measures the model when it is \
+                     its turn; --worker_resource_request and --worker_resource_limit apply to all";
+
 /// Flags of all three commands.
 pub const COMMON: &[Flag] = &[
     Flag::new("job_name", Takes::Text, "Name of the job; its pods and labels have it").required(),
@@ -43,6 +47,23 @@ pub const COMMON: &[Flag] = &[
     Flag::new("image_base", Takes::Text, "--image_name under its earlier name"),
     Flag::new("ps_image", Takes::Text, "Image of the parameter servers")
         .nothing("parameter servers run in the image of --image_name"),
+    Flag::new("num_evaluator", Takes::Count, "Workers that only measure the model").nothing(ALIKE),
+    Flag::new("chief_resource_request", Takes::Resources, "What the first worker asks for")
+        .nothing(ALIKE),
+    Flag::new("chief_resource_limit", Takes::Resources, "Most the first worker may use")
+        .nothing(ALIKE),
+    Flag::new("chief_pod_priority", Takes::Text, "PriorityClass of the first worker")
+        .nothing(ALIKE),
+    Flag::new(
+        "evaluator_resource_request",
+        Takes::Resources,
+        "What each measuring worker asks for",
+    )
+    .nothing(ALIKE),
+    Flag::new("evaluator_resource_limit", Takes::Resources, "Most each measuring worker may use")
+        .nothing(ALIKE),
+    Flag::new("evaluator_pod_priority", Takes::Text, "PriorityClass of the measuring workers")
+        .nothing(ALIKE),
     Flag::new("docker_image_repository", Takes::Text, "Registry that images are pushed to")
         .nothing(NO_IMAGE),
     Flag::new("docker_base_url", Takes::Text, "Socket of the Docker daemon").nothing(NO_IMAGE),

@@ -44,25 +44,47 @@ fn the_commands_of_the_document_are_understood() {
     assert!(notes[1].starts_with("--master_pod_priority: a job has one priority"), "{notes:?}");
 }
 
+/// Published flags whose default is another here, and why.
+const OTHER_DEFAULTS: &[(&str, &str)] = &[
+    ("checkpoint_steps", "a job that is killed loses at most these versions"),
+    ("extra_pypi_index", "it is a flag of `zoo init`"),
+];
+
 #[test]
 fn every_published_flag_is_there_with_its_default() {
-    let (_, seed, _) = job(LEAST);
-    let defaults = |values: &Values| {
-        let of = values.iter().filter(|(name, _)| !values.is_given(name));
-        of.map(|(name, value)| format!("--{name}={value}\n")).collect::<String>()
-    };
-    expect_test::expect_file!["seed.txt"].assert_eq(&defaults(&seed));
-    let train = job("train --job_name=j").1;
-    expect_test::expect_file!["train.txt"].assert_eq(&defaults(&train));
-    for (line, own) in [
-        ("evaluate --job_name=j --validation_data=/v --checkpoint_dir_for_init=/c", ""),
-        (
-            "predict --job_name=j --prediction_data=/p --checkpoint_dir_for_init=/c",
-            "PredictionOutputsProcessor",
-        ),
-    ] {
-        assert_eq!(job(line).1.text("prediction_outputs_processor"), own);
+    for line in include_str!("published.txt").lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let &[form, name, default] = words.as_slice() else { panic!("{line}") };
+        let form = match form {
+            "seed" => Form::Seed,
+            "train" => Form::Train,
+            "evaluate" => Form::Evaluate,
+            "predict" => Form::Predict,
+            _ => panic!("{line}"),
+        };
+        let flag = crate::flags::find(&form.tables(), name);
+        let flag = flag.unwrap_or_else(|| panic!("{line}: it is unknown"));
+        assert_eq!(flag.required, default == "*", "{line}");
+        let is_other = OTHER_DEFAULTS.iter().any(|(other, _)| *other == name);
+        match default {
+            "*" | "~" => {}
+            "-" => assert!(matches!(flag.default, None | Some("")), "{line}: {:?}", flag.default),
+            _ => assert_eq!(flag.default == Some(default), !is_other, "{line}: {:?}", flag.default),
+        }
     }
+}
+
+#[test]
+fn the_commands_of_a_tutorial_about_estimators_are_understood() {
+    let line = "train --image_name=i --worker_image=i --ps_image=i --num_ps=1 --num_workers=1 \
+                --chief_resource_request=cpu=0.3,memory=1024Mi --num_evaluator=1 \
+                --evaluator_resource_limit=cpu=1,memory=2048Mi --job_name=j \
+                --job_command=python --distribution_strategy=ParameterServerStrategy";
+    let (_, values, notes) = job(line);
+    assert_eq!(values.count("num_ps_pods"), 1);
+    let about = |flag: &str| notes.iter().any(|note| note.starts_with(flag));
+    assert!(about("--num_evaluator: the workers of a job are alike"), "{notes:?}");
+    assert!(about("--chief_resource_request: ") && about("--evaluator_resource_limit: "));
 }
 
 #[test]
