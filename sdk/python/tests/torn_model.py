@@ -5,12 +5,11 @@ model counts whatever --grads_to_wait is. The parameters, which are spread over 
 number of updates, and the rows of the table `pushes` the number of gradients. In the synchronous modes
 a model with two different numbers is of two versions: TORN.
 
-With KILLED_AT=N and KILLED_ONCE=FILE the first worker that comes to its Nth minibatch is killed there:
-the gradients of those before were accepted.
+With ENDS_AT=N, ENDS_BY=SIGNAL and ENDS_ONCE=FILE the first worker that comes to its Nth minibatch gets
+the signal there: the gradients of those before were accepted.
 """
 
 import os
-import signal
 import time
 
 import numpy as np
@@ -20,16 +19,16 @@ from elastane.embedding import Embedding, constant
 
 PARTS = 16
 GRADIENTS = int(os.environ.get("GRADIENTS_OF_AN_UPDATE", "0"))
-KILLED_AT = int(os.environ.get("KILLED_AT", "0"))
+ENDS_AT = int(os.environ.get("ENDS_AT", "0"))
 
 
-def die_once():
-    """Kills this process, unless another was killed before."""
+def end_once():
+    """Sends the signal to this process, unless another got it before."""
     try:
-        os.close(os.open(os.environ["KILLED_ONCE"], os.O_CREAT | os.O_EXCL))
+        os.close(os.open(os.environ["ENDS_ONCE"], os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         return
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), int(os.environ["ENDS_BY"]))
 
 
 class Model:
@@ -47,8 +46,8 @@ class Model:
             # Long enough for updates between two minibatches.
             time.sleep(0.005)
         self.steps += training
-        if training and self.steps == KILLED_AT:
-            die_once()
+        if training and self.steps == ENDS_AT:
+            end_once()
         self.records = features
         self.count = (self.seen(features), self.pushes(np.arange(PARTS)))[1]
         pushes = {float(value) for value in self.count[:, 0]}

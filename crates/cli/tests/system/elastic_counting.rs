@@ -1,7 +1,8 @@
-//! Trainings whose model counts: each record is trained once per epoch, also if a worker is killed,
-//! and the model is never read torn between two versions. Owns: these checks, for each number of
-//! servers and workers and each update mode, and for a loop of its own whose first worker is killed
-//! while it makes a checkpoint. Does not know about: how servers store versions.
+//! Trainings whose model counts: each record is trained once per epoch, also if a worker is killed or
+//! terminated and if records are unreadable, and the model is never read torn between two versions.
+//! Owns: these checks, for each number of servers and workers and each update mode, and for a loop of
+//! its own whose first worker is killed while it makes a checkpoint. Does not know about: how servers
+//! store versions.
 //!
 //! A selection by default; `ELASTANE_SOAK_ROUNDS=200` runs all combinations.
 
@@ -15,6 +16,8 @@ const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python/tests
 const LOOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python/tests/counting_loop.py");
 const RECORDS: u64 = 240;
 const EPOCHS: u64 = 2;
+/// Unreadable records, of those trainings that have some: empty lines.
+const BAD: u64 = 3;
 /// Update modes: the flags, and the number of gradients in each update; 0 if the servers' versions
 /// are independent.
 const WAYS: [(&str, u64); 4] = [
@@ -24,7 +27,7 @@ const WAYS: [(&str, u64); 4] = [
     ("--use_async", 0),
 ];
 /// Script that prints the number of trained records in the saved model.
-const COUNT: &str = r#"
+pub(crate) const COUNT: &str = r#"
 import sys
 import numpy as np
 saved = np.load(sys.argv[1])
@@ -40,18 +43,31 @@ struct Training {
     way: usize,
     /// True if the model is evaluated meanwhile.
     measured: bool,
-    /// The minibatch at which a worker is killed, from 1.
-    killed_at: Option<u64>,
+    /// The minibatch at which a worker ends, from 1, and the signal by which it does.
+    ends_at: Option<(u64, Signal)>,
+    /// Number of unreadable records.
+    bad: u64,
+}
+
+/// Signal that ends a worker.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Signal {
+    /// It is killed: its gradients that were not accepted are lost.
+    Kill = 9,
+    /// It is terminated: it finishes its minibatch and returns its tasks.
+    Term = 15,
 }
 
 fn training((servers, workers, way, measured): (u64, u64, usize, bool)) -> Training {
-    Training { servers, workers, way, measured, killed_at: None }
+    // Each second training has unreadable records.
+    let bad = (servers + workers) % 2 * BAD;
+    Training { servers, workers, way, measured, bad, ends_at: None }
 }
 
 fn all() -> Vec<Training> {
     let mut all = Vec::new();
-    for servers in 1..=4 {
-        for workers in 1..=3 {
+    for servers in 1..=8 {
+        for workers in 1..=6 {
             for way in 0..WAYS.len() {
                 all.extend([(servers, workers, way, false), (servers, workers, way, true)]);
             }
@@ -63,51 +79,59 @@ fn all() -> Vec<Training> {
 /// Each mode with two and more servers and workers, evaluated, and the simplest combination.
 fn some() -> Vec<Training> {
     let some =
-        [(1, 1, 0, false), (2, 3, 0, true), (4, 3, 1, true), (3, 2, 2, true), (2, 2, 3, true)];
+        [(1, 1, 0, false), (2, 3, 0, true), (8, 6, 1, true), (3, 2, 2, true), (2, 2, 3, true)];
     some.into_iter().map(training).collect()
 }
 
-/// Two workers of which one is killed, at another place of its task each time.
-fn killed(rounds: u64) -> Vec<Training> {
-    let mut killed = Vec::new();
+/// Two workers of which one ends, at another place of its task each time.
+fn with_an_end(signal: Signal, rounds: u64) -> Vec<Training> {
+    let mut ended = Vec::new();
     for round in 0..rounds {
         for servers in [1, 2, 4] {
             for way in [0, 1, 3] {
-                let killed_at = Some(2 + (round + killed.len() as u64) % 11);
-                killed.push(Training { servers, workers: 2, way, measured: false, killed_at });
+                let at = 2 + (round + ended.len() as u64) % 11;
+                let ends_at = Some((at, signal));
+                ended.push(Training { ends_at, ..training((servers, 2, way, false)) });
             }
         }
     }
-    killed
+    ended
 }
 
 fn train(sandbox: &Sandbox, name: &str, training: Training) {
-    let Training { servers, workers, way, measured, killed_at } = training;
+    let Training { servers, workers, way, measured, ends_at, bad } = training;
     let (flags, of) = WAYS[way];
     let measures = match measured {
         true => "--validation_data=$PWD/test.csv --evaluation_steps=7",
         false => "",
     };
-    let at = killed_at.unwrap_or_default();
+    let ends = ends_at.map_or_else(String::new, |(at, signal)| {
+        format!("ENDS_AT={at} ENDS_BY={} ENDS_ONCE=$PWD/{name}.ended", signal as u8)
+    });
     let run = sandbox.shell(&format!(
-        "GRADIENTS_OF_AN_UPDATE={of} KILLED_AT={at} KILLED_ONCE=$PWD/{name}.killed \
+        "GRADIENTS_OF_AN_UPDATE={of} {ends} \
          elasticdl local train --job_name={name} --model_zoo=zoo \
-         --model_def=torn_model.custom_model --training_data=$PWD/train.csv --num_epochs={EPOCHS} \
-         --minibatch_size=4 --num_minibatches_per_task=5 --num_ps_pods={servers} \
-         --num_workers={workers} --output=$PWD/{name} {flags} {measures}"
+         --model_def=torn_model.custom_model --training_data=$PWD/train{bad}.csv \
+         --num_epochs={EPOCHS} --minibatch_size=4 --num_minibatches_per_task=5 \
+         --num_ps_pods={servers} --num_workers={workers} --bad_records_max={bad} \
+         --output=$PWD/{name} {flags} {measures}"
     ));
     let what = format!("{training:?} {flags} {measures}\n{}", run.text);
     assert_eq!(run.code, Some(0), "{what}");
-    let count = EPOCHS * RECORDS;
-    let counted = format!("succeeded: {count} records (0 unreadable) in ");
+    let visited = EPOCHS * (RECORDS + bad);
+    let counted = format!("succeeded: {visited} records ({bad} unreadable) in ");
     assert!(run.text.contains(&counted), "{what}");
-    let applied =
-        format!("lost with a worker, 0 failed; the model has the gradients of {count} records");
+    let count = EPOCHS * RECORDS;
+    let applied = format!(" 0 failed; the model has the gradients of {count} records");
     assert!(run.text.contains(&applied), "{what}");
     assert!(!run.text.contains("TORN"), "{what}");
     assert_eq!(run.text.contains("Evaluation: version "), measured, "{what}");
-    let was_killed = run.text.contains("has failed (signal: 9 (SIGKILL)); another begins");
-    assert_eq!(was_killed, killed_at.is_some(), "{what}");
+    let killed = run.text.contains("has failed (signal: 9 (SIGKILL)); another begins");
+    assert_eq!(killed, matches!(ends_at, Some((_, Signal::Kill))), "{what}");
+    if let Some((_, Signal::Term)) = ends_at {
+        assert!(run.text.contains(" were handed back, 0 were lost with a worker"), "{what}");
+        assert!(sandbox.home().join(format!("{name}.ended")).exists(), "{what}");
+    }
     let saved = sandbox.shell(&format!("python3 count.py {name}/model.npz"));
     assert_eq!(saved.text.trim(), format!("seen: {{{EPOCHS}.0: {RECORDS}}}"), "{what}");
 }
@@ -118,8 +142,10 @@ fn train_all(trainings: Vec<Training>) {
     let sandbox = Sandbox::new().with_programs(&programs);
     std::fs::write(sandbox.home().join("count.py"), COUNT).expect("written");
     let made = sandbox.shell(&format!(
-        "mkdir zoo && cp '{MODEL}' zoo && seq 0 {} > train.csv && seq 0 99 > test.csv",
-        RECORDS - 1
+        "mkdir zoo && cp '{MODEL}' zoo && seq 0 {} > train0.csv && seq 0 99 > test.csv && \
+         awk 'NR % {} == 7 {{ print \"\" }} {{ print }}' train0.csv > train{BAD}.csv",
+        RECORDS - 1,
+        RECORDS / BAD
     ));
     assert_eq!(made.code, Some(0), "{}", made.text);
     for (number, training) in trainings.into_iter().enumerate() {
@@ -135,7 +161,14 @@ fn each_record_counts_once_an_epoch_and_each_pull_is_of_one_version() {
 
 #[test]
 fn records_of_a_killed_worker_count_once_an_epoch() {
-    train_all(killed(1 + number_from("ELASTANE_SOAK_ROUNDS", 0) / 10));
+    train_all(with_an_end(Signal::Kill, 1 + number_from("ELASTANE_SOAK_ROUNDS", 0) / 10));
+}
+
+#[test]
+fn a_worker_that_is_terminated_loses_no_record() {
+    let is_soak = number_from("ELASTANE_SOAK_ROUNDS", 0) > 0;
+    let all = with_an_end(Signal::Term, 1 + number_from("ELASTANE_SOAK_ROUNDS", 0) / 10);
+    train_all(all.into_iter().step_by(if is_soak { 1 } else { 4 }).collect());
 }
 
 /// A loop of its own, whose first worker is killed in the checkpoint of version 24, and if it is
