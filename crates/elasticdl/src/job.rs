@@ -108,6 +108,23 @@ pub enum JobError {
         /// Text that says what to do instead.
         why: &'static str,
     },
+    /// A limit below the request.
+    #[error(
+        "--{flag}={value}: its {of} is below the request, --{request}={requested}; raise the limit, \
+         or lower the request"
+    )]
+    BelowRequest {
+        /// Flag of the limit.
+        flag: &'static str,
+        /// The limit as typed, or its default.
+        value: String,
+        /// The resource: `cpu`, `memory` or `gpu`.
+        of: &'static str,
+        /// Flag of the request.
+        request: &'static str,
+        /// The request as typed, or its default.
+        requested: String,
+    },
     /// A value of another form.
     #[error("--{0}: {1}")]
     Value(&'static str, String),
@@ -329,17 +346,41 @@ fn part(values: &Values, form: Form, part: Of) -> Result<PodResources, JobError>
                 ..Resources::default()
             })
         };
-        return Ok(PodResources {
-            request: amount(cpu, memory)?,
-            limit: amount(cpu_max, memory_max)?,
-        });
+        let pod =
+            PodResources { request: amount(cpu, memory)?, limit: amount(cpu_max, memory_max)? };
+        return pod.checked(values, &[(cpu, cpu_max), (memory, memory_max)]);
     }
     let asked = of(request, values::resources(values.text(request)))?;
-    let limit = match values.some(limit) {
+    let most = match values.some(limit) {
         Some(text) => of(limit, values::resources(text))?,
         None => asked,
     };
-    Ok(PodResources { request: asked, limit })
+    PodResources { request: asked, limit: most }.checked(values, &[(request, limit); 3])
+}
+
+impl PodResources {
+    /// These amounts, if no limit is below its request; with the flags of requests and limits of
+    /// cpu, memory and gpu, as far as the form has them.
+    fn checked(
+        self,
+        values: &Values,
+        flags: &[(&'static str, &'static str)],
+    ) -> Result<Self, JobError> {
+        let Self { request: asked, limit: most } = self;
+        let amounts = [
+            ("cpu", asked.cpu_millis, most.cpu_millis),
+            ("memory", asked.memory_bytes, most.memory_bytes),
+            ("gpu", asked.gpus.map(u64::from), most.gpus.map(u64::from)),
+        ];
+        for ((of, asked, most), &(request, flag)) in amounts.into_iter().zip(flags) {
+            if most.is_some_and(|most| asked.is_some_and(|asked| most < asked)) {
+                let (value, requested) = (values.text(flag), values.text(request));
+                let (value, requested) = (value.to_owned(), requested.to_owned());
+                return Err(JobError::BelowRequest { flag, value, of, request, requested });
+            }
+        }
+        Ok(self)
+    }
 }
 
 /// Environment variables of all pods.
@@ -461,7 +502,8 @@ mod tests {
 
     #[test]
     fn the_first_form_has_names_of_its_own() {
-        let job = job(&format!("{SEED} --num_worker=2 --worker_cpu_request=3000m")).expect("job");
+        let cores = "--worker_cpu_request=3000m --worker_cpu_limit=3000m";
+        let job = job(&format!("{SEED} --num_worker=2 {cores}")).expect("job");
         assert_eq!(job.master_name(), "elasticdl-master-j");
         assert_eq!(job.worker_names(), "elasticdl-worker-j-{}");
         assert_eq!(job.worker.request.cpu_millis, Some(3000));
@@ -483,6 +525,30 @@ mod tests {
         assert_eq!(job.worker.limit, job.worker.request);
         assert_eq!(job.variables.len(), 2);
         assert!(job.told.contains(&("bad_records_max", "0".to_owned())), "{:?}", job.told);
+    }
+
+    #[test]
+    fn a_limit_below_its_request_names_both_flags() {
+        for (line, told) in [
+            (
+                format!("{TRAIN} --worker_resource_limit=memory=1Gi"),
+                "--worker_resource_limit=memory=1Gi: its memory is below the request, \
+                 --worker_resource_request=cpu=1,memory=4096Mi; raise the limit, or lower the request",
+            ),
+            (
+                format!("{SEED} --num_worker=1 --worker_cpu_request=2000m"),
+                "--worker_cpu_limit=1000m: its cpu is below the request, \
+                 --worker_cpu_request=2000m; raise the limit, or lower the request",
+            ),
+            (
+                format!("{TRAIN} --num_ps_pods=1 --ps_resource_limit=cpu=0.5"),
+                "--ps_resource_limit=cpu=0.5: its cpu is below the request, \
+                 --ps_resource_request=cpu=1,memory=4096Mi; raise the limit, or lower the request",
+            ),
+        ] {
+            let Err(error) = job(&line) else { panic!("{line}") };
+            assert_eq!(error.to_string(), told);
+        }
     }
 
     #[test]
