@@ -115,7 +115,11 @@ export class Between {
     }
     const file = fileOf(asked);
     const options = { port: this.#to.port, host: "127.0.0.1", method: asked.method };
-    const passed = ask({ ...options, path: file ? "/" : asked.url, headers: asked.headers });
+    // A script gets the policy of the page too: that of a worker is the policy of its own script.
+    const from = file
+      ? { path: "/", headers: { ...asked.headers, accept: "text/html" } }
+      : { path: asked.url, headers: asked.headers };
+    const passed = ask({ ...options, ...from });
     passed.on("error", () => answer.destroy());
     answer.on("close", () => passed.destroy());
     passed.on("response", (said) => {

@@ -46,6 +46,9 @@ function receive(event: MessageEvent<FromWorker>): void {
     for (const watcher of watchers) watcher();
   } else if (message.type === "access") {
     accessChanged();
+  } else if (message.type === "fault") {
+    // oxlint-disable-next-line no-console
+    console.error(`live worker: ${message.text}`);
   } else if (message.type === "ids") {
     askers.get(message.request)?.(message.ids);
     askers.delete(message.request);

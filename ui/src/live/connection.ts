@@ -2,7 +2,7 @@
 import type { ResetReason } from "../api/types";
 import type { Connection } from "./protocol";
 import { KINDS, type Kind, type Kinds } from "./rows";
-import { EventParser } from "./sse";
+import { EventParser, type StreamEvent } from "./sse";
 import { Store } from "./store";
 
 const RETRY_MS_FIRST = 500;
@@ -125,18 +125,29 @@ export class Stream {
         const { done, value } = await reader.read();
         if (done) return 200;
         const events = parser.push(value);
-        for (const { id, data } of events) {
-          this.#change(JSON.parse(data) as Change);
-          if (id) this.#position = id;
-        }
-        if (this.#next) {
-          this.#set({ state: "catching-up", objects: this.#next.size });
-        } else if (events.length > 0) {
-          this.#changed("objects");
+        try {
+          this.#applyAll(events);
+        } catch (error) {
+          // Only the network may fail here: any other error is a defect, and is not to look like a
+          // lost connection alone.
+          reportError(error);
+          throw error;
         }
       }
     } finally {
       clearTimeout(silence);
+    }
+  }
+
+  #applyAll(events: StreamEvent[]): void {
+    for (const { id, data } of events) {
+      this.#change(JSON.parse(data) as Change);
+      if (id) this.#position = id;
+    }
+    if (this.#next) {
+      this.#set({ state: "catching-up", objects: this.#next.size });
+    } else if (events.length > 0) {
+      this.#changed("objects");
     }
   }
 

@@ -88,6 +88,8 @@ export type FromWorker =
   | { type: "connection"; connection: Connection }
   /** The caller may see more, or less, than before. */
   | { type: "access" }
+  /** An error of the worker itself. */
+  | { type: "fault"; text: string }
   | { type: "view"; view: number; answer: ViewAnswer<Kinds[Kind]> }
   | { type: "counts"; view: number; counts: WorkloadCounts }
   | { type: "ids"; view: number; request: number; ids: string[] };

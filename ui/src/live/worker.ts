@@ -1,5 +1,6 @@
 // The worker that reads the stream for all tabs of a browser and answers their views.
 import { Stream } from "./connection";
+import { watchFaults } from "./faults";
 import type { FromWorker, ToWorker, ViewSpec } from "./protocol";
 
 /** Views are answered at most this often, and at once after an action of the user. */
@@ -90,6 +91,9 @@ class Tab {
 }
 
 const tabs = new Set<Tab>();
+watchFaults(self, (text) => {
+  for (const tab of tabs) tab.send({ type: "fault", text });
+});
 let timer: ReturnType<typeof setTimeout> | undefined;
 let synced = false;
 
