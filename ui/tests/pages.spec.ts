@@ -38,7 +38,11 @@ test("Overview: tiles, bars, reasons of waiting workloads, and what just happene
   await expect(bar("3 of a quota of 2 GPUs, 1 borrowed, fair share 3")).toBeVisible();
   await expect(bar("1 of a quota of 2 GPUs, fair share 1")).toBeVisible();
   await expect(page.getByRole("heading", { name: "Nothing waits" })).toBeVisible();
-  await expect(section(page, /^Last stopped or moved$/u)).toContainText("No workload yet");
+  const happened = section(page, /^Just happened$/u).getByRole("listitem");
+  await expect(happened).toHaveCount(3);
+  await expect(happened.filter({ hasText: "a2 of team-a" })).toContainText(
+    /● Running .*2 GPUs on node-/u,
+  );
 
   // Another workload of team-b is entitled to the borrowed GPU; and one is larger than the cluster.
   await own.submit(b, "b2");
@@ -51,13 +55,14 @@ test("Overview: tiles, bars, reasons of waiting workloads, and what just happene
   await expect(reasons).toHaveCount(2);
   await expect(reasons.filter({ hasText: "P101" })).toContainText("1 workload, 64 GPUs");
   await expect(reasons.filter({ hasText: "P102" })).toContainText("1 workload, 1 GPU");
-  const happened = section(page, /^Last stopped or moved$/u).getByRole("listitem");
-  await expect(happened).toHaveCount(1);
-  await expect(happened).toContainText("E101 a1 of team-a");
-  await expect(happened).toContainText("stopped so that team-b/b2 gets its quota");
+  const stopped = happened.filter({ hasText: "E101" });
+  await expect(stopped).toHaveCount(1);
+  await expect(stopped).toContainText("E101 a1 of team-a");
+  await expect(stopped).toContainText("stopped so that team-b/b2 gets its quota");
+  await expect(happened.filter({ hasText: "b2 of team-b" })).toContainText("● Running");
 
   // Names are links to their workloads.
-  await happened.getByRole("link", { name: "a1" }).click();
+  await stopped.getByRole("link", { name: "a1" }).click();
   await expect(page.getByRole("region", { name: "Workload a1" })).toBeVisible();
   await goTo(page, "Overview");
   await page.getByRole("link", { name: "Pending workloads" }).click();
@@ -77,8 +82,45 @@ test("Overview: the whole sentence of a stop, of which the row has the beginning
   await own.submit(a, long("a2"), { compute });
   await own.submit(b, long("b1"), { compute });
   await logIn(page, own);
-  const happened = section(page, /^Last stopped or moved$/u).getByRole("listitem");
-  await expect(happened).toContainText(`stopped so that ${long("b")}/${long("b1")} gets its quota`);
+  const stopped = section(page, /^Just happened$/u)
+    .getByRole("listitem")
+    .filter({ hasText: "E101" });
+  await expect(stopped).toContainText(`stopped so that ${long("b")}/${long("b1")} gets its quota`);
+});
+
+test("Overview: starts, ends, failures and stops appear as they happen, in lines that stay", async ({
+  page,
+  own,
+}) => {
+  await logIn(page, own);
+  const card = section(page, /^Just happened$/u);
+  await expect(card).toContainText("Nothing yet");
+  const { height } = (await card.boundingBox()) ?? {};
+  const project = await own.project("team-a");
+  const lines = card.getByRole("listitem");
+  const line = (name: string) => lines.filter({ hasText: `${name} of team-a` });
+  const command = "sh";
+  await own.submit(project, "ends", { command, args: "-c true" });
+  await expect(line("ends")).toContainText("✓ Completed");
+  await own.submit(project, "fails", { command, args: "-c 'exit 3'", backoffLimit: 0 });
+  await expect(line("fails")).toContainText("✕ Failed");
+  await expect(line("fails").locator("code")).toHaveText(/^[A-Z]\d{3}$/u);
+  const id = await own.submit(project, "stops");
+  await expect(line("stops")).toContainText(/● Running .*1 GPU on node-/u);
+  await expect(lines.first()).toContainText("stops of team-a");
+  // Under the pointer the list stays as it is: a link is not to move.
+  await card.hover();
+  await own.api("POST", `/api/v1/workloads/trainings/${id}/suspend`);
+  await tile(page, "Running workloads", "0", "hold 0 GPUs");
+  await expect(line("stops")).toContainText("● Running");
+  await page.mouse.move(0, 0);
+  await expect(line("stops")).toContainText("■ Stopped");
+  await expect(lines).toHaveCount(3);
+  expect((await card.boundingBox())?.height).toBe(height);
+  // The rows have it also for a page that is opened later.
+  await page.reload();
+  await expect(lines).toHaveCount(3);
+  await expect(line("ends")).toContainText("✓ Completed");
 });
 
 test("Nodes: which workloads hold how much of each GPU, and what is out of service", async ({

@@ -1,6 +1,6 @@
 // Messages between a tab and the worker that reads the stream.
 import type { Condition } from "./conditions";
-import type { Kind, Kinds } from "./rows";
+import type { Kind, Kinds, WorkloadRow } from "./rows";
 
 /** View of a kind that a tab requests. */
 export interface ViewSpec<K extends Kind = Kind> {
@@ -62,16 +62,15 @@ export interface WorkloadCounts {
   workloadsWaiting: number;
   gpusWaiting: number;
   waiting: { code: string; message: string; count: number; gpus: number }[];
-  evictions: WorkloadEviction[];
+  /** The newest, newest first. */
+  happened: Happening[];
 }
 
-export interface WorkloadEviction {
-  id: string;
-  name: string;
-  projectName: string;
-  code: string;
-  message: string;
+/** A workload entered the phase that it has, or was evicted, moved or resized. */
+export interface Happening {
+  what: "phase" | "eviction";
   at: string;
+  row: WorkloadRow;
 }
 
 export type ToWorker =

@@ -108,6 +108,37 @@ test("workloads that wait after a suspension count as those that have not run", 
   expect(PHASES.filter((phase) => !(phase in LOOKS))).toEqual([]);
 });
 
+function time(minute: number): string {
+  return `2026-11-28T09:${String(minute).padStart(2, "0")}:00.000Z`;
+}
+
+test("the newest starts, ends and evictions are told, newest first", () => {
+  const store = new Store();
+  const add = (id: string, phase: string, minute: number, more: Partial<WorkloadRow> = {}) =>
+    store.set("workload", id, workload(id, { phase, phaseUpdatedAt: time(minute), ...more }));
+  const told = () =>
+    store.counts().happened.map(({ what, at, row }) => [at, what, row.id].join(" "));
+  const lastEviction = { code: "E101", message: "stopped", at: time(3) };
+  add("runs again", "Running", 5, { lastEviction });
+  add("evicted", "Pending", 3, { lastEviction });
+  const why = { code: "F101", message: "ended with 1", at: time(4) };
+  add("failed", "Failed", 4, { why });
+  add("starts", "Initializing", 6);
+  add("ended", "Completed", 2);
+  expect(told()).toEqual([
+    `${time(5)} phase runs again`,
+    `${time(4)} phase failed`,
+    `${time(3)} eviction runs again`,
+    `${time(3)} eviction evicted`,
+    `${time(2)} phase ended`,
+  ]);
+  expect(store.counts().happened[1]?.row.reasons).toEqual([why]);
+  for (let minute = 10; minute < 30; minute += 1) add(`w${minute}`, "Stopped", minute);
+  expect(told().length).toBe(8);
+  expect(told()[0]).toBe(`${time(29)} phase w29`);
+  expect(told()[7]).toBe(`${time(22)} phase w22`);
+});
+
 function sorted(all: unknown[], sign: 1 | -1): unknown[] {
   return all.toSorted((a, b) => inOrder(a, b, sign));
 }

@@ -1,7 +1,7 @@
 // All objects of the stream, and views of them: filtered, sorted, cut. Knows nothing of connections.
 import type { SharedReason } from "../api/types";
 import { test, valueAt } from "./conditions";
-import type { Versioned, ViewAnswer, ViewSpec, WorkloadCounts } from "./protocol";
+import type { Happening, Versioned, ViewAnswer, ViewSpec, WorkloadCounts } from "./protocol";
 import { CATEGORIES, type Kind, type Kinds, NOTHING, waits, type WorkloadRow } from "./rows";
 
 /** Fields that the search box looks in, by kind. */
@@ -176,17 +176,16 @@ export class Store {
   counts(): WorkloadCounts {
     const phases: Record<string, number> = {};
     const waiting = new Map<string, WorkloadCounts["waiting"][number]>();
-    const evictions: WorkloadCounts["evictions"] = [];
+    const happened: Happening[] = [];
     let gpusAllocated = 0;
     let [workloadsWaiting, gpusWaiting] = [0, 0];
     for (const { object } of this.#of("workload").values()) {
       const row = object as WorkloadRow;
       phases[row.phase] = (phases[row.phase] ?? 0) + 1;
       gpusAllocated += row.gpusAllocated;
-      if (row.lastEviction) {
-        const { id, name, projectName } = row;
-        evictions.push({ id, name, projectName, ...row.lastEviction });
-      }
+      if (TOLD.has(row.phase)) addNewest(happened, { what: "phase", at: row.phaseUpdatedAt, row });
+      const evictedAt = row.lastEviction?.at;
+      if (evictedAt) addNewest(happened, { what: "eviction", at: evictedAt, row });
       if (!waits(row.phase)) continue;
       workloadsWaiting += 1;
       gpusWaiting += row.gpusRequested;
@@ -201,16 +200,37 @@ export class Store {
         waiting.set(code, { code, message, count: 1, gpus: row.gpusRequested });
       }
     }
-    evictions.sort((a, b) => (a.at < b.at ? 1 : -1));
     return {
       phases,
       gpusAllocated,
       workloadsWaiting,
       gpusWaiting,
       waiting: [...waiting.values()].toSorted((a, b) => b.count - a.count),
-      evictions: evictions.slice(0, 8),
+      happened: happened.map((one) => ({
+        ...one,
+        row: { ...one.row, reasons: this.#reasonsOf(one.row) },
+      })),
     };
   }
+}
+
+/**
+ * Phases whose beginning is told: starts and ends. They come from rows, not from events of the stream:
+ * a row also tells what happened before the page was open, and a reload shows the same. The price is
+ * that of each workload only the last phase and the last eviction are told, and none of a deleted one.
+ */
+const TOLD = new Set(["Running", "Completed", "Failed", "Stopped"]);
+
+/** Maximum number of happenings that are told. */
+const HAPPENINGS_MAX = 8;
+
+/** Adds a happening in its order, newest first, if it is among the newest. */
+function addNewest(happened: Happening[], one: Happening): void {
+  let place = happened.length;
+  while (place > 0 && (happened[place - 1]?.at ?? "") < one.at) place -= 1;
+  if (place >= HAPPENINGS_MAX) return;
+  happened.splice(place, 0, one);
+  happened.splice(HAPPENINGS_MAX);
 }
 
 /** A row with the values that the stream leaves out. */

@@ -8,12 +8,11 @@ import page from "../kit/page.module.css";
 import { projectColor } from "../kit/project-color";
 import { NoRight, Skeleton } from "../kit/States";
 import { Code, countGpus, printGpus } from "../kit/Status";
-import { Clock } from "../kit/time";
 import { useAll, useCounts, useSome } from "../live/client";
-import { useExplanation } from "../live/explained";
 import { useLooks } from "../live/looks";
-import type { WorkloadCounts, WorkloadEviction } from "../live/protocol";
+import type { WorkloadCounts } from "../live/protocol";
 import { PHASES, waits } from "../live/rows";
+import { JustHappened } from "./JustHappened";
 
 export default function Overview(): React.ReactNode {
   const mayRead = useMay("workloads", "read");
@@ -33,7 +32,7 @@ export default function Overview(): React.ReactNode {
             <div className={page.columns}>
               <WhoHasWhat projects={projects.objects} total={projects.total} />
               <WhyWaiting counts={counts} />
-              <JustHappened counts={counts} />
+              <JustHappened happened={counts.happened} />
             </div>
           </div>
         ) : (
@@ -196,36 +195,5 @@ function WhyWaiting({ counts }: { counts: WorkloadCounts }): React.ReactNode {
         ))}
       </ul>
     </section>
-  );
-}
-
-function JustHappened({ counts }: { counts: WorkloadCounts }): React.ReactNode {
-  // Its place is there before its first line: the cards beside it are not to move then.
-  return (
-    <section className={page.card}>
-      <h2>Last stopped or moved</h2>
-      {counts.evictions.length === 0 && <p className="muted">No workload yet</p>}
-      <ul className={page.lines}>
-        {counts.evictions.map((eviction) => (
-          <Happened key={eviction.id} eviction={eviction} />
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-/** A line; its sentence is that of the row, which may be cut, until the whole one is there. */
-function Happened({ eviction }: { eviction: WorkloadEviction }): React.ReactNode {
-  const { id, name, projectName, code, at } = eviction;
-  const whole = useExplanation("known", id, [at]).data?.lastEviction;
-  return (
-    <li>
-      <span className="muted">
-        <Clock at={at} isStop />
-      </span>{" "}
-      <span style={{ color: "var(--evicted)" }}>▲</span> <Code>{code}</Code>{" "}
-      <Link href={`/workloads/${id}/explain`}>{name}</Link> of {projectName}
-      <p className="muted">{whole?.at === at ? whole.message : eviction.message}</p>
-    </li>
   );
 }
