@@ -19,10 +19,12 @@ const NewWorkload = page(() => import("../new-workload/NewWorkload"));
 const Projects = page(() => import("../projects/Projects"));
 const Nodes = page(() => import("../nodes/Nodes"));
 const Assets = page(() => import("../assets/Assets"));
+/** Needs no server, and is left out of the built interface. */
+const KitPage = import.meta.env.DEV ? page(() => import("../kit-page/KitPage")) : undefined;
 
 export function App(): React.ReactNode {
   const { info, failed, again } = useSession();
-  const [, navigate] = useLocation();
+  const [place, navigate] = useLocation();
   const locale = navigator.language;
   const secret = info && !info.mustChangePassword ? pageSecret() : undefined;
   useEffect(() => {
@@ -30,7 +32,13 @@ export function App(): React.ReactNode {
   }, [secret]);
   useEffect(() => onAccessChanged(again), [again]);
   let shown: React.ReactNode = <Waiting />;
-  if (info === null) shown = <Login />;
+  if (KitPage && place === "/kit") {
+    shown = (
+      <Suspense>
+        <KitPage />
+      </Suspense>
+    );
+  } else if (info === null) shown = <Login />;
   else if (info?.mustChangePassword) shown = <ChangePassword />;
   else if (info) shown = <Pages />;
   else if (failed) shown = <Failure error={failed} onRetry={again} />;
