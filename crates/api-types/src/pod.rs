@@ -127,6 +127,9 @@ pub struct KubernetesEvent {
     pub source: String,
     /// Object of the event.
     pub involved_object: InvolvedObject,
+    /// The workload for which it was stopped, moved or resized, with the names that it had then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beneficiary: Option<crate::WorkloadName>,
 }
 
 /// Object of an event.

@@ -204,6 +204,7 @@ mod tests {
                 code: None,
                 message: String::new(),
                 owner: owner.to_owned(),
+                beneficiary: None,
             };
             seq += count;
             (seq - count + 1..=seq).map(|seq| Change::Event(event(seq))).collect::<Vec<_>>()

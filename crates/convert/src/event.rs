@@ -8,6 +8,7 @@ use api_types::{
 use units::Instant;
 use view::{Event, Object, PENDING};
 
+use super::workload::beneficiary;
 use super::{Context, namespace};
 
 /// Converts an event for our own stream.
@@ -48,6 +49,7 @@ pub fn kubernetes_event(event: &Event, context: &Context) -> KubernetesEvent {
             name,
             namespace: namespace(&event.project_name),
         },
+        beneficiary: event.beneficiary.as_ref().map(beneficiary),
     }
 }
 
@@ -84,6 +86,7 @@ pub fn asset_history(object: &Object, updates: u64, context: &Context) -> Vec<Hi
                 name: object.name.clone(),
                 namespace: String::new(),
             },
+            beneficiary: None,
         };
         let kind = "Event".to_owned();
         let meta = HistoryMeta { creation_timestamp: at.into(), kind };
@@ -130,6 +133,7 @@ mod tests {
             project_name: "team-a".to_owned(),
             code: Some("E101".to_owned()),
             message: "why".to_owned(),
+            beneficiary: None,
         };
         let context = Context {
             cluster_id: "c".to_owned(),

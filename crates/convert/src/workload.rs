@@ -426,17 +426,21 @@ pub(super) fn failure(view: &WorkloadView) -> String {
 
 /// Converts an eviction to the wire.
 pub(super) fn eviction(of: &EvictionView) -> Eviction {
-    let named = |one: &Beneficiary| WorkloadName {
-        id: Some(one.id.to_string()),
-        name: one.name.to_string(),
-        revision: None,
-        project_name: one.project.to_string(),
-    };
     Eviction {
         code: of.code.to_string(),
         message: of.message.to_string(),
         at: of.at.into(),
-        beneficiary: of.beneficiary.as_ref().map(named),
+        beneficiary: of.beneficiary.as_ref().map(beneficiary),
+    }
+}
+
+/// Converts the workload for which another was stopped to the wire.
+pub(super) fn beneficiary(of: &Beneficiary) -> WorkloadName {
+    WorkloadName {
+        id: Some(of.id.to_string()),
+        name: of.name.to_string(),
+        revision: None,
+        project_name: of.project.to_string(),
     }
 }
 

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::state::State;
 use crate::workloads::pod_name;
-use view::Event;
+use view::{Beneficiary, Event};
 
 /// An event without names, id and time.
 #[derive(Debug, Clone)]
@@ -15,11 +15,13 @@ pub(crate) struct EventBuilder {
     pod: Option<usize>,
     code: Option<&'static str>,
     message: String,
+    beneficiary: Option<Beneficiary>,
 }
 
 impl EventBuilder {
     pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, warning: false, pod: None, code: None, message: message.into() }
+        let (pod, code, message) = (None, None, message.into());
+        Self { kind, warning: false, pod, code, message, beneficiary: None }
     }
 
     pub(crate) fn warning(self) -> Self {
@@ -33,6 +35,11 @@ impl EventBuilder {
 
     pub(crate) fn code(self, code: &'static str) -> Self {
         Self { code: Some(code), ..self }
+    }
+
+    /// Sets the workload for which it happened.
+    pub(crate) fn beneficiary(self, beneficiary: Option<Beneficiary>) -> Self {
+        Self { beneficiary, ..self }
     }
 }
 
@@ -91,7 +98,7 @@ impl State {
         pod_name: Option<String>,
         (event, owner): (EventBuilder, String),
     ) {
-        let EventBuilder { kind, warning, code, message, .. } = event;
+        let EventBuilder { kind, warning, code, message, beneficiary, .. } = event;
         let (project_id, project_name) = project.unzip();
         let (workload_id, workload_name) = workload.unzip();
         self.last_event_seq += 1;
@@ -107,6 +114,7 @@ impl State {
             project_name: project_name.unwrap_or_default(),
             code: code.map(ToOwned::to_owned),
             message,
+            beneficiary,
         };
         self.outbox.tell(event, owner);
     }

@@ -11,7 +11,7 @@ use spec::{NodeTypes, Rules, ShareChange, WorkloadKind, WorkloadPast, WorkloadSp
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::{LogGroup, ReasonBody};
+use crate::{BeneficiaryBody, LogGroup, ReasonBody};
 
 use crate::ledger::{AllocationRow, GpuUseRow, LagRow};
 
@@ -96,6 +96,7 @@ documents! {
     DepartmentBody = "department",
     PodBody = "state of a pod",
     ReasonBody = "reason of an eviction",
+    BeneficiaryBody = "beneficiary of an eviction",
     AuditDetail = "detail of the audit log",
 }
 
@@ -333,6 +334,9 @@ pub struct EventRow {
     /// Submitter of the workload; empty if the event is about none, or of an earlier version.
     #[serde(default)]
     pub owner: String,
+    /// The workload for which the one of the event was stopped, moved or resized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beneficiary: Option<BeneficiaryBody>,
 }
 
 /// Filter of events. The default selects all, oldest first.

@@ -297,6 +297,7 @@ pub(crate) async fn events(db: &mut Connection<'_>, filter: &EventFilter) -> Res
             code: r.maybe_text("code")?,
             message: r.text("message")?,
             owner: r.text("owner")?,
+            beneficiary: r.maybe_document("beneficiary")?,
         })
     })
     .await

@@ -26,7 +26,7 @@ macro_rules! step {
     };
 }
 
-const STEPS: [Step; 16] = [
+const STEPS: [Step; 17] = [
     step!(1, "first", "0001_first.sql"),
     step!(2, "usage", "0002_usage.sql"),
     step!(3, "objects", "0003_objects.sql"),
@@ -43,6 +43,7 @@ const STEPS: [Step; 16] = [
     step!(14, "deleted_by_project", "0014_deleted_by_project.sql"),
     step!(15, "event_owners", "0015_event_owners.sql"),
     step!(16, "shares_of_users", "0016_shares_of_users.sql"),
+    step!(17, "event_beneficiaries", "0017_event_beneficiaries.sql"),
 ];
 
 /// A table, to read all of its rows.

@@ -77,7 +77,7 @@ fn statement(change: &Change) -> Result<Statement<'_>> {
         Change::WorkloadSeqGiven => Ok(workload_seq_given()),
         Change::PodsGone(workload) => Ok(pods_gone(*workload)),
         Change::WorkloadGone(workload) => Ok(workload_gone(*workload)),
-        Change::Event(row) => Ok(event(row)),
+        Change::Event(row) => event(row),
         Change::Audit(row) => audit_row(row),
         Change::LogKeptFrom(log, seq) => Ok(log_kept_from(*log, *seq)),
         Change::LogGroupKeptFrom(log, group, seq) => Ok(log_groups::kept_from(*log, group, *seq)),
@@ -211,11 +211,11 @@ fn pod(row: &PodRow) -> Result<Statement<'_>> {
     .document(&row.body)
 }
 
-fn event(row: &EventRow) -> Statement<'_> {
+fn event(row: &EventRow) -> Result<Statement<'_>> {
     Statement::rows(
         "write an event",
         "INSERT INTO events (seq, at, kind, warning, project_id, project_name, workload_id,
-             workload_name, pod_name, code, message, owner)
+             workload_name, pod_name, code, message, owner, beneficiary)
          VALUES ",
         "",
         0,
@@ -232,6 +232,7 @@ fn event(row: &EventRow) -> Statement<'_> {
     .maybe_text(row.code.as_deref())
     .text(&row.message)
     .text(&row.owner)
+    .maybe_document(row.beneficiary.as_ref())
 }
 
 fn audit_row(row: &AuditRow) -> Result<Statement<'_>> {

@@ -35,28 +35,30 @@ pub struct Beneficiary {
 impl From<ReasonBody> for EvictionView {
     fn from(stored: ReasonBody) -> Self {
         let ReasonBody { code, message, at_ms, beneficiary } = stored;
-        let named = |BeneficiaryBody { id, name, project }| Beneficiary {
-            id,
-            name: name.into(),
-            project: project.into(),
-        };
-        let beneficiary = beneficiary.map(named);
+        let beneficiary = beneficiary.map(Into::into);
         Self { code: code.into(), message: message.into(), at: Instant(at_ms), beneficiary }
     }
 }
 
 impl From<&EvictionView> for ReasonBody {
     fn from(shown: &EvictionView) -> Self {
-        let stored = |Beneficiary { id, name, project }: &Beneficiary| BeneficiaryBody {
-            id: *id,
-            name: name.to_string(),
-            project: project.to_string(),
-        };
         Self {
             code: shown.code.to_string(),
             message: shown.message.to_string(),
             at_ms: shown.at.0,
-            beneficiary: shown.beneficiary.as_ref().map(stored),
+            beneficiary: shown.beneficiary.as_ref().map(Into::into),
         }
+    }
+}
+
+impl From<BeneficiaryBody> for Beneficiary {
+    fn from(BeneficiaryBody { id, name, project }: BeneficiaryBody) -> Self {
+        Self { id, name: name.into(), project: project.into() }
+    }
+}
+
+impl From<&Beneficiary> for BeneficiaryBody {
+    fn from(Beneficiary { id, name, project }: &Beneficiary) -> Self {
+        Self { id: *id, name: name.to_string(), project: project.to_string() }
     }
 }

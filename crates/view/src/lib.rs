@@ -121,6 +121,8 @@ pub struct Event {
     pub code: Option<String>,
     /// One sentence.
     pub message: String,
+    /// The workload for which it was stopped, moved or resized.
+    pub beneficiary: Option<Beneficiary>,
 }
 
 impl Event {
@@ -140,6 +142,7 @@ impl Event {
             code: self.code.clone(),
             message: self.message.clone(),
             owner,
+            beneficiary: self.beneficiary.as_ref().map(Into::into),
         }
     }
 }
@@ -158,6 +161,7 @@ impl From<EventRow> for Event {
             project_name: row.project_name,
             code: row.code,
             message: row.message,
+            beneficiary: row.beneficiary.map(Into::into),
         }
     }
 }

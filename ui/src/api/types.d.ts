@@ -324,6 +324,7 @@ export interface EnvironmentVariableSecret {
 }
 
 export interface Event2 {
+  beneficiary?: WorkloadName | null;
   clusterId: string;
   createdAt: Time;
   id: string;

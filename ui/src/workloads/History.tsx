@@ -14,7 +14,6 @@ import { Failure, Former, Skeleton } from "../kit/States";
 import { Code } from "../kit/Status";
 import { Clock, zone } from "../kit/time";
 import { useConnection, useSome } from "../live/client";
-import { useExplanation } from "../live/explained";
 import type { WorkloadRow } from "../live/rows";
 import { WorkloadLink } from "./links";
 
@@ -70,21 +69,7 @@ export function History({ row, gone }: HistoryProps): React.ReactNode {
   // Events about a reason are not sent, since the row has it.
   const codes = reasons?.map(({ code }) => code);
   const asked = useEvents(id, newest, codes, state === "live", gone);
-  const isStopped = !gone && row.lastEviction !== undefined;
-  return <Asked asked={asked}>{isStopped && <StoppedFor row={row} />}</Asked>;
-}
-
-/** The workload for which this one was stopped the last time, where it was for one. */
-function StoppedFor({ row }: { row: WorkloadRow }): React.ReactNode {
-  const moment = [row.phase, row.phaseUpdatedAt, row.why, row.lastEviction?.at];
-  const eviction = useExplanation("known", row.id, moment).data?.lastEviction;
-  if (!eviction?.beneficiary) return null;
-  return (
-    <p className={page.links}>
-      Stopped <Clock at={eviction.at} isStop /> <Code>{eviction.code}</Code> for{" "}
-      <WorkloadLink of={eviction.beneficiary} />
-    </p>
-  );
+  return <Asked asked={asked} />;
 }
 
 /** When the deletion was requested, and by whom, in the words of its event. */
@@ -105,12 +90,10 @@ export function DeletedRow({ id }: { id: string }): React.ReactNode {
 
 interface AskedProps {
   asked: UseInfiniteQueryResult<Event2[]>;
-  /** Above the events. */
-  children?: React.ReactNode;
 }
 
 /** Events with a button for older ones; after a failure those that are known, with their time. */
-export function Asked({ asked, children }: AskedProps): React.ReactNode {
+export function Asked({ asked }: AskedProps): React.ReactNode {
   const { data, error, dataUpdatedAt, hasNextPage, isFetchingNextPage } = asked;
   const again = () => void (asked.isFetchNextPageError ? asked.fetchNextPage() : asked.refetch());
   if (!data) {
@@ -119,7 +102,6 @@ export function Asked({ asked, children }: AskedProps): React.ReactNode {
   }
   return (
     <Former error={error} at={dataUpdatedAt} onRetry={again}>
-      {children}
       <Events of={data} />
       {hasNextPage && (
         <Button isDisabled={isFetchingNextPage} onPress={() => void asked.fetchNextPage()}>
@@ -137,7 +119,7 @@ function Events({ of }: { of: Event2[] }): React.ReactNode {
     <div className={page.stack}>
       <p className="muted">Times are in {zone()}.</p>
       <ul className={page.lines}>
-        {of.map(({ id, createdAt, type, reason, message, involvedObject }) => (
+        {of.map(({ id, createdAt, type, reason, message, involvedObject, beneficiary }) => (
           <li key={id} style={{ fontSize: 13 }}>
             <span className={page.row}>
               <span className="muted">
@@ -150,6 +132,11 @@ function Events({ of }: { of: Event2[] }): React.ReactNode {
               )}
             </span>
             <span>{message}</span>
+            {beneficiary && (
+              <span>
+                For <WorkloadLink of={beneficiary} />
+              </span>
+            )}
           </li>
         ))}
       </ul>

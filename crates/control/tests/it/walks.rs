@@ -134,6 +134,23 @@ async fn a_stop_tells_for_which_workload_it_was_also_after_a_restart() {
 }
 
 #[tokio::test]
+async fn each_stop_in_the_history_has_its_beneficiary_also_after_a_restart() {
+    let mut w = World::new(nodes(1, 1), &[0, 1]).await;
+    w.submit(1, training("lent", 1)).await;
+    for own in ["first", "second"] {
+        w.becomes("lent Running 1/1").await;
+        w.submit(2, training(own, 1)).await;
+        w.becomes(&format!("lent Pending 0/1\n{own} Running 1/1")).await;
+        w.delete(own).await;
+    }
+    w.restart().await;
+    let events = w.events(w.id("lent")).await;
+    let named = events.iter().filter_map(|event| event.beneficiary.as_ref());
+    let named: Vec<_> = named.map(|by| (&*by.name, &*by.project)).collect();
+    assert_eq!(named, [("first", "team-b"), ("second", "team-b")]);
+}
+
+#[tokio::test]
 async fn w7_consolidation_moves_a_job_out_of_the_way() {
     let w = World::new(nodes(2, 2), &[4]).await;
     for name in ["x1", "x2", "y1", "y2"] {

@@ -211,9 +211,10 @@ impl State {
     ) {
         let code = cause.code().code;
         let message = format!("{}{then}", self.stop_in_words((id, number), cause));
-        self.evicted(id, code, message.clone());
-        cause.beneficiary().into_iter().for_each(|one| self.note_beneficiary(id, one));
+        let beneficiary = cause.beneficiary().and_then(|one| self.beneficiary(one));
+        self.evicted_for(id, code, message.clone(), beneficiary.clone());
         let event = EventBuilder::new(kind, message).pod(number).code(code);
+        let event = event.beneficiary(beneficiary);
         self.emit(id, if kind == "Resized" { event } else { event.warning() });
         self.evict_run(id, number);
         self.rewind_if_stopped(id);

@@ -316,24 +316,31 @@ impl State {
 
     /// Records why a workload was last stopped, moved or resized.
     pub(crate) fn evicted(&mut self, id: Uuid, code: &'static str, message: String) {
+        self.evicted_for(id, code, message, None);
+    }
+
+    /// Records why, and for which workload, a workload was last stopped, moved or resized.
+    pub(crate) fn evicted_for(
+        &mut self,
+        id: Uuid,
+        code: &'static str,
+        message: String,
+        beneficiary: Option<Beneficiary>,
+    ) {
         let (at, message) = (self.now, message.into());
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.last_eviction =
-                Some(EvictionView { code: code.into(), message, at, beneficiary: None });
+                Some(EvictionView { code: code.into(), message, at, beneficiary });
             self.outbox.tally().evicted.insert((id, workload.spec.kind, code));
             self.touch(id);
         }
     }
 
-    /// Records for which workload another was stopped, moved or resized now.
-    pub(crate) fn note_beneficiary(&mut self, id: Uuid, of: &WorkloadRef) {
-        let Some(own) = self.workloads.of_model(of.id) else { return };
+    /// The workload for which a decision stops, moves or resizes another; `None` if it is gone.
+    pub(crate) fn beneficiary(&self, of: &WorkloadRef) -> Option<Beneficiary> {
+        let own = self.workloads.of_model(of.id)?;
         let (name, project) = (of.typed_name().into(), of.queue.as_str().into());
-        let beneficiary = Beneficiary { id: self.workloads.head_of(own), name, project };
-        let workload = self.workloads.get_mut(&id);
-        if let Some(last) = workload.and_then(|stopped| stopped.last_eviction.as_mut()) {
-            last.beneficiary = Some(beneficiary);
-        }
+        Some(Beneficiary { id: self.workloads.head_of(own), name, project })
     }
 }
 

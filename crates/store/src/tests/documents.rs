@@ -17,6 +17,8 @@ const BEGIN: &str = "SELECT 'project ' || substr(body, 1, 20) FROM projects
     UNION ALL SELECT 'past ' || substr(past, 1, 20) FROM workloads WHERE past IS NOT NULL
     UNION ALL SELECT 'pod ' || substr(body, 1, 20) FROM pods
     UNION ALL SELECT 'object ' || substr(body, 1, 20) FROM objects
+    UNION ALL SELECT 'event ' || substr(beneficiary, 1, 20) FROM events
+        WHERE beneficiary IS NOT NULL
     UNION ALL SELECT 'audit ' || substr(detail, 1, 20) FROM audit";
 
 /// A store with one document of each kind at least.
@@ -55,7 +57,17 @@ pub(super) async fn every_document_has_a_version(lab: &Lab) {
     let mut begun = lab.texts(BEGIN).await;
     begun.sort();
     begun.dedup();
-    let kinds = ["audit", "department", "eviction", "object", "past", "pod", "project", "workload"];
+    let kinds = [
+        "audit",
+        "department",
+        "event",
+        "eviction",
+        "object",
+        "past",
+        "pod",
+        "project",
+        "workload",
+    ];
     assert_eq!(begun, kinds.map(|kind| format!("{kind} {{\"document_version\":")));
     store.load().await.unwrap();
 }

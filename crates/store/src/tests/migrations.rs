@@ -10,7 +10,7 @@ use records::*;
 use crate::*;
 
 /// Rows that each version added.
-const RELEASED: [&str; 16] = [
+const RELEASED: [&str; 17] = [
     include_str!("released/0001.sql"),
     include_str!("released/0002.sql"),
     include_str!("released/0003.sql"),
@@ -27,6 +27,7 @@ const RELEASED: [&str; 16] = [
     include_str!("released/0014.sql"),
     include_str!("released/0015.sql"),
     include_str!("released/0016.sql"),
+    include_str!("released/0017.sql"),
 ];
 
 /// A database as the program of that version left it.
@@ -66,7 +67,7 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     assert_eq!(past, if version < 11 { before } else { (at(5), at(4), at(6), 3) }, "{version}");
     assert_eq!(
         state.usage.len(),
-        [0, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3][version - 1],
+        [0, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3][version - 1],
         "{version}"
     );
     let elsewhere = state.usage.iter().filter(|row| !row.pool.is_empty()).count();
@@ -87,16 +88,19 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     let memory: u64 = ledger.iter().map(|row| row.memory_used).sum();
     assert_eq!(memory, if version < 12 { 0 } else { 10_000 }, "{version}");
     // Version 14 has the number of a workload that is gone.
-    let last_seq = [1, 1, 1, 1, 1, 1, 1, 1, 900, 900, 900, 900, 900, 990, 990, 990][version - 1];
+    let last_seq =
+        [1, 1, 1, 1, 1, 1, 1, 1, 900, 900, 900, 900, 900, 990, 990, 990, 990][version - 1];
     assert_eq!(state.last_workload_seq, last_seq, "{version}");
     assert_eq!(state.lags.len(), usize::from(version >= 13), "{version}");
     assert_eq!(store.credentials().await.unwrap()[0].subject, "ann", "{version}");
     assert_eq!(store.audit(9).await.unwrap()[0].detail, AuditDetail::default(), "{version}");
-    assert_eq!(store.events(&EventFilter::default()).await.unwrap().len(), 2, "{version}");
-    store.apply(&[Change::Event(super::samples::event(3, None))]).await.unwrap();
+    let events = store.events(&EventFilter::default()).await.unwrap();
+    assert_eq!(events.len(), if version < 17 { 2 } else { 3 }, "{version}");
+    assert_eq!(events.iter().any(|one| one.beneficiary.is_some()), version >= 17, "{version}");
+    store.apply(&[Change::Event(super::samples::event(4, None))]).await.unwrap();
     drop(store);
     // Open it once more, with nothing left to migrate.
-    assert_eq!(lab.open().await.unwrap().load().await.unwrap().last_event_seq, 3, "{version}");
+    assert_eq!(lab.open().await.unwrap().load().await.unwrap().last_event_seq, 4, "{version}");
 }
 
 #[tokio::test]

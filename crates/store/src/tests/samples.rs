@@ -129,6 +129,11 @@ pub(crate) fn event(seq: u64, workload: Option<&WorkloadRow>) -> EventRow {
         code: Some("P001".to_owned()),
         message: format!("event {seq}"),
         owner: workload.map(|_| "ann".to_owned()).unwrap_or_default(),
+        beneficiary: workload.filter(|_| seq == 2).map(|of| BeneficiaryBody {
+            id: of.id,
+            name: "b1".to_owned(),
+            project: "team-b".to_owned(),
+        }),
     }
 }
 
