@@ -31,6 +31,10 @@ test("a password that was given out is changed at the first login", async ({
   await page.getByRole("button", { name: "CHANGE PASSWORD" }).click();
   // A user without a role is told so, and how one is given.
   await expect(page.getByText("No role here")).toBeVisible();
+  await expect(page.getByText("One of these roles allows it in the cluster")).toContainText(
+    "L1 researcher",
+  );
+  await expect(page.getByText("--user lead@example.com --role ROLE")).toBeVisible();
 
   await page.getByRole("button", { name: /lead@example.com/u }).click();
   await page.getByRole("menuitem", { name: "Sign out", exact: true }).click();

@@ -646,6 +646,13 @@ export interface Parent {
   name: string;
 }
 
+export interface Permission {
+  actions: Array<string>;
+  displayName: string;
+  groupId: string;
+  resourceType: string;
+}
+
 export interface Phases {
   Creating: { waits: false; isOver: false };
   Pending: { waits: true; isOver: false };
@@ -929,6 +936,19 @@ export interface ResourcesNodePool {
 }
 
 export type RestartPolicy = "Always" | "Never" | "OnFailure";
+
+export interface RoleV1 {
+  createdAt: Time;
+  createdBy: string;
+  custom: boolean;
+  description: string;
+  effectiveEnabled: boolean;
+  enabled: boolean;
+  id: number;
+  name: string;
+  permissions: Array<Permission>;
+  updatedAt: Time;
+}
 
 export type RowWhy = SharedWhy | Reason;
 

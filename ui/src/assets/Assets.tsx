@@ -9,9 +9,10 @@ import { printQuantity, printCompute } from "../asset-forms/compute";
 import { Button } from "../kit/Button";
 import type { Column } from "../kit/grid/columns";
 import page from "../kit/page.module.css";
-import { Empty, NoPage, NoRight } from "../kit/States";
+import { Empty, NoPage } from "../kit/States";
 import { Age } from "../kit/time";
 import { LiveGrid } from "../live/LiveGrid";
+import { NoRole } from "../live/NoRole";
 
 type Asset = EnvironmentAsset | ComputeAsset;
 
@@ -140,7 +141,7 @@ export default function Assets(): React.ReactNode {
   const [made, setMade] = useState<string>();
   if (!found) return <NoPage />;
   const { title, action, columns, about, Form } = found;
-  if (!mayRead) return <NoRight what={title.toLowerCase()} />;
+  if (!mayRead) return <NoRole what={title.toLowerCase()} resource={kind} />;
   return (
     <>
       <div className={page.top}>

@@ -194,7 +194,7 @@ const SECTIONS: Record<string, React.ReactNode> = {
   "Nothing matches": <States.NothingMatches clear="Clear the search" onClear={nothing} />,
   Gone: <States.Gone what="workload with this id" />,
   "No page": <States.NoPage />,
-  "No right": <States.NoRight what="workloads" />,
+  "No right": <States.NoRight what="workloads" who="--user ann" roles={["Viewer", "Editor"]} />,
   Command: <States.Command text="elastane explain a1 --project team-a" />,
   "A page that failed": (
     <Boundary place="kit">

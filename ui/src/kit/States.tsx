@@ -115,14 +115,28 @@ export function NoPage(): React.ReactNode {
   );
 }
 
-/** The first role that is missing. */
-export function NoRight({ what }: { what: string }): React.ReactNode {
+interface NoRightProps {
+  /** What is not shown, in words. */
+  what: string;
+  /** The reader, as `elastane access-rule create` takes it. */
+  who: string;
+  /** The roles that allow it, where they are known. */
+  roles?: string[] | undefined;
+}
+
+/** A role is missing: which ones would do, and where, and how one is given. */
+export function NoRight({ what, who, roles }: NoRightProps): React.ReactNode {
   return (
     <Empty isPage title="No role here">
-      <p className="muted">
-        Your roles do not allow you to see {what}. An administrator gives one with{" "}
-        <code>elastane access-rule create</code>.
-      </p>
+      <p className="muted">Your roles do not allow you to see {what}.</p>
+      {roles && roles.length > 0 && (
+        <p className="muted">
+          {roles.length === 1 ? "This role allows it" : "One of these roles allows it"} in the
+          cluster, department or project for which it is given: {roles.join(", ")}.
+        </p>
+      )}
+      <p className="muted">An administrator gives one with</p>
+      <Command text={`elastane access-rule create ${who} --role ROLE --project PROJECT`} />
     </Empty>
   );
 }

@@ -10,11 +10,12 @@ import { Actions } from "../kit/Dialog";
 import { TextField } from "../kit/Fields";
 import { useKept } from "../kit/kept";
 import page from "../kit/page.module.css";
-import { NoRight, Skeleton } from "../kit/States";
+import { Skeleton } from "../kit/States";
 import { printGpus } from "../kit/Status";
 import { type Tile, TileGroup, TILES_MAX } from "../kit/TileGroup";
 import { useAllowed } from "../live/allowed";
 import { useSome } from "../live/client";
+import { NoRole } from "../live/NoRole";
 import type { TemplateRow } from "../live/rows";
 import { usePlace, useTemplates } from "./choices";
 import { DRAFT, EMPTY, GONE, nameProblem, type StepProps } from "./draft";
@@ -35,7 +36,7 @@ export default function NewWorkload(): React.ReactNode {
   const [step, setStep] = useState(1);
   const id = { field: "id", operator: "==" as const, value: draft.projectId ?? "" };
   const project = useSome({ kind: "project", conditions: [id], to: 1 })?.objects[0];
-  if (!mayCreate) return <NoRight what="this form" />;
+  if (!mayCreate) return <NoRole what="this form" resource="trainings" action="create" />;
   return (
     <>
       <div className={page.top}>

@@ -6,11 +6,12 @@ import type { Gpu, Node } from "../api/types";
 import { GpuBox } from "../kit/GpuBox";
 import bars from "../kit/bars.module.css";
 import page from "../kit/page.module.css";
-import { Empty, Gone, NoRight, Skeleton } from "../kit/States";
+import { Empty, Gone, Skeleton } from "../kit/States";
 import { type Looks, projectFill } from "../kit/project-color";
 import { countGpus, printGpus, Status } from "../kit/Status";
 import { useAll } from "../live/client";
 import { useLooks } from "../live/looks";
+import { NoRole } from "../live/NoRole";
 
 export default function Nodes(): React.ReactNode {
   const mayRead = useMay("nodes", "read");
@@ -21,7 +22,7 @@ export default function Nodes(): React.ReactNode {
   const nodes = gpus && known;
   // Node that a link from elsewhere leads to.
   const { name: marked } = useParams<{ name?: string }>();
-  if (!mayRead) return <NoRight what="nodes" />;
+  if (!mayRead) return <NoRole what="nodes" resource="nodes" />;
   const byNode = Map.groupBy(gpus ?? [], ({ nodeName }) => nodeName);
   const free = (gpus ?? []).reduce((sum, gpu) => sum + (gpu.fault ? 0 : 1 - gpu.allocated), 0);
   return (

@@ -6,10 +6,11 @@ import type { Project } from "../api/types";
 import { LendingBar, LendingLegend } from "../kit/LendingBar";
 import page from "../kit/page.module.css";
 import { projectColor } from "../kit/project-color";
-import { NoRight, Skeleton } from "../kit/States";
+import { Skeleton } from "../kit/States";
 import { Code, countGpus, printGpus } from "../kit/Status";
 import { useAll, useCounts, useSome } from "../live/client";
 import { useLooks } from "../live/looks";
+import { NoRole } from "../live/NoRole";
 import type { WorkloadCounts } from "../live/protocol";
 import { PHASES, waits } from "../live/rows";
 import { JustHappened } from "./JustHappened";
@@ -19,7 +20,7 @@ export default function Overview(): React.ReactNode {
   const counts = useCounts();
   const sort = "status.quotaStatus.allocated.gpu";
   const projects = useSome({ kind: "project", sort, descending: true, to: SHOWN });
-  if (!mayRead) return <NoRight what="workloads" />;
+  if (!mayRead) return <NoRole what="workloads" resource="workloads" />;
   return (
     <>
       <div className={page.top}>

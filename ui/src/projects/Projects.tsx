@@ -8,13 +8,14 @@ import { Button } from "../kit/Button";
 import { LendingBar } from "../kit/LendingBar";
 import type { Column } from "../kit/grid/columns";
 import page from "../kit/page.module.css";
-import { Empty, NoRight } from "../kit/States";
+import { Empty } from "../kit/States";
 import { type Looks, projectColor } from "../kit/project-color";
 import { printGpus } from "../kit/Status";
 import { Age } from "../kit/time";
 import { useAll, useSome } from "../live/client";
 import { LiveGrid } from "../live/LiveGrid";
 import { useLooks } from "../live/looks";
+import { NoRole } from "../live/NoRole";
 import { ProjectForm } from "./ProjectForm";
 
 const allocated = (project: Project) => project.status.quotaStatus.allocated.gpu;
@@ -113,7 +114,7 @@ export default function Projects(): React.ReactNode {
   const columns = useMemo(() => columnsOf(full, looks), [full, looks]);
   const [isOpen, setOpen] = useState(false);
   const [made, setMade] = useState<string>();
-  if (!mayRead) return <NoRight what="projects" />;
+  if (!mayRead) return <NoRole what="projects" resource="project" />;
   return (
     <>
       <div className={page.top}>

@@ -6,9 +6,10 @@ import { useMay, useSession } from "../api/session";
 import { Button } from "../kit/Button";
 import { Menu } from "../kit/Menu";
 import page from "../kit/page.module.css";
-import { Command, Empty, NoRight } from "../kit/States";
+import { Command, Empty } from "../kit/States";
 import { useAll, useServer, useView } from "../live/client";
 import { LiveGrid } from "../live/LiveGrid";
+import { NoRole } from "../live/NoRole";
 import type { Picked } from "../live/picked";
 import { PHASES, type WorkloadRow } from "../live/rows";
 import { Act, type ActionName, actionsOf, mayAct } from "./Act";
@@ -39,7 +40,7 @@ export default function Workloads(): React.ReactNode {
   const [act, setAct] = useState<{ id: string; action: ActionName }>();
   const [menu, setMenu] = useState<{ row: WorkloadRow; cell: Element | null }>();
   const to = (path: string) => navigate(`${path}${query && `?${query}`}`);
-  if (!mayRead) return <NoRight what="workloads" />;
+  if (!mayRead) return <NoRole what="workloads" resource="workloads" />;
   const create = () => navigate("/workloads/new/training");
   return (
     <>
