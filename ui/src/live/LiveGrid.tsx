@@ -12,6 +12,7 @@ import { idOf, useView } from "./client";
 import { type Condition, printCondition } from "./conditions";
 import { AddFilter, type FilterField } from "./AddFilter";
 import { moveColumn, useColumns } from "./chosen";
+import { Count } from "./Count";
 import css from "./live.module.css";
 import { type Picked, usePicked } from "./picked";
 import type { Kind, Kinds } from "./rows";
@@ -151,10 +152,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
             },
           ]}
         />
-        {/* Its place is there before its number: the line is not to break when that comes. */}
-        <span className={`muted ${css.count}`}>
-          {answer && (isFiltered ? `${answer.total} of ${answer.all}` : `${answer.total} in all`)}
-        </span>
+        <Count answer={answer} isFiltered={isFiltered} />
       </div>
       <Grid
         {...props}
