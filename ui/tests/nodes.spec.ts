@@ -76,7 +76,14 @@ test("1,000 nodes with 8 GPUs each are searched and filtered, and drawn when the
   await expect(gpusOf(page, "many-0010")).toHaveCount(GPUS);
   await expect(tile(page, "many-0011")).toBeHidden();
   await page.getByRole("searchbox", { name: "Search Nodes" }).fill("nothing");
-  await page.getByRole("button", { name: "Remove all filters" }).click();
+  await expect(page.getByText("The search “nothing” hides 100 of 1002 nodes.")).toBeVisible();
+  await page.getByRole("button", { name: "Clear all" }).click();
+  await expect(count).toContainText(`${NODES + OWN} in all`);
+  await page.getByRole("button", { name: "Filter by Status" }).click();
+  await page.getByRole("menuitem", { name: "Not for new workloads" }).click();
+  const sentence = "Status Not for new workloads hides 1002 of 1002 nodes.";
+  await expect(page.getByText(sentence)).toBeVisible();
+  await page.getByRole("button", { name: "Remove it" }).click();
   await expect(count).toContainText(`${NODES + OWN} in all`);
 });
 

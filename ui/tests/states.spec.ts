@@ -76,15 +76,45 @@ test("a link to a workload and to a node that never were", async ({ app: page, w
   await expect(page.getByRole("heading", { name: "node-1" })).toBeVisible();
 });
 
-test("nothing matches: a button clears the filters of a list, and the search of a filter", async ({
+test("nothing matches: the filter that hides most is named and removed, or all of them", async ({
   app: page,
+  server,
   team,
 }) => {
   await goTo(page, "Projects");
   await page.getByRole("searchbox").fill("nothing has this name");
   await expect(page.getByText("Nothing matches")).toBeVisible();
-  await page.getByRole("button", { name: "Remove all filters" }).click();
+  await expect(page.getByText(/^The search “nothing has this name” hides /u)).toBeVisible();
+  // It is the only filter.
+  await expect(page.getByRole("button", { name: "Clear all" })).toBeHidden();
+  await page.getByRole("button", { name: "Remove it" }).click();
   await expect(rowOf(page, team.name)).toBeVisible();
+
+  for (const name of ["w1", "w2", "w3"]) await server.submit(team.id, name);
+  const list = `/workloads?f=projectName==${team.name}&f=phase==Failed|Stopped`;
+  await page.goto(new URL(list, page.url()).href);
+  const sentence = page.getByText(/^Status is Failed or Stopped hides 3 of \d+ workloads\.$/u);
+  await expect(sentence).toBeVisible();
+  // It follows the workloads.
+  await server.submit(team.id, "w4");
+  await expect(page.getByText(/^Status is Failed or Stopped hides 4 of/u)).toBeVisible();
+  await page.getByRole("button", { name: "Remove it" }).click();
+  await expect(rowOf(page, "w4")).toBeVisible();
+  await expect(page).toHaveURL(/\?f=projectName%3D%3D[^&]*$/u);
+  await page.goto(new URL(`${list}&q=w9`, page.url()).href);
+  await expect(
+    page.getByText(/^Each of \d+ workloads is hidden by several filters/u),
+  ).toBeVisible();
+  await expect(page.getByRole("button", { name: "Remove it" })).toBeHidden();
+  await page.getByRole("button", { name: "Clear all" }).click();
+  await expect(page).toHaveURL(/\/workloads$/u);
+  await expect(page.getByRole("button", { name: /^Remove the filter/u })).toHaveCount(0);
+});
+
+test("nothing matches in the values of a filter: a button clears the search", async ({
+  app: page,
+  team,
+}) => {
   await goTo(page, "Workloads");
   await page.getByRole("button", { name: "Filter by Project" }).click();
   const filter = page.getByRole("dialog", { name: "Filter by Project" });

@@ -6,14 +6,14 @@ import type { Column } from "../kit/grid/columns";
 import { Grid } from "../kit/grid/Grid";
 import { Menu } from "../kit/Menu";
 import { Search } from "../kit/Search";
-import { NothingMatches } from "../kit/States";
 import { useList } from "./address";
 import { idOf, useView } from "./client";
-import { type Condition, printCondition } from "./conditions";
+import { type Condition, printCondition, sayCondition } from "./conditions";
 import { AddFilter, type FilterField } from "./AddFilter";
 import { moveColumn, useColumns } from "./chosen";
 import { Count } from "./Count";
 import css from "./live.module.css";
+import { NothingFound } from "./NothingFound";
 import { type Picked, usePicked } from "./picked";
 import type { Kind, Kinds } from "./rows";
 import { Views } from "./Views";
@@ -34,11 +34,6 @@ interface Props<K extends Kind> {
   pickActions?: (picked: Picked) => React.ReactNode;
   /** Shown where there is nothing at all. */
   empty: React.ReactNode;
-}
-
-/** The beginning of a text that may be of any length. */
-function shorten(text: string): string {
-  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
 }
 
 export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
@@ -77,21 +72,19 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
   const rows = answer?.rows.map(({ object, gone }) => ({ id: idOf(object), object, gone }));
   const objectOf = (id?: string) => rows?.find((row) => row.id === id)?.object;
   const isFiltered = list.search !== "" || list.conditions.length > 0;
-  const none = isFiltered ? (
-    <NothingMatches
-      clear="Remove all filters"
-      onClear={() => choose({ search: "", conditions: [] })}
-    >
-      <p className="muted">
-        None of {answer?.all} {props.label.toLowerCase()} has{" "}
-        {[list.search && `“${shorten(list.search)}”`, ...list.conditions.map(printCondition)]
-          .filter(Boolean)
-          .join(" and ")}
-      </p>
-    </NothingMatches>
-  ) : (
-    empty
-  );
+  const nameOf = (field: string) => filters.find((one) => one.field === field)?.name ?? field;
+  const none =
+    isFiltered && answer ? (
+      <NothingFound
+        answer={answer}
+        what={props.label.toLowerCase()}
+        list={list}
+        say={(condition) => sayCondition(condition, nameOf(condition.field))}
+        onChange={choose}
+      />
+    ) : (
+      empty
+    );
   return (
     <div className={css.list}>
       {picked.ids.size > 0 && props.pickActions && (
@@ -118,7 +111,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
           <Chip
             key={printCondition(condition)}
             condition={condition}
-            filters={filters}
+            name={nameOf(condition.field)}
             onRemove={() =>
               choose({ conditions: list.conditions.filter((one) => one !== condition) })
             }
@@ -195,12 +188,11 @@ function withCondition(conditions: Condition[], added: Condition): Condition[] {
 
 interface ChipProps {
   condition: Condition;
-  filters: FilterField[];
+  name: string;
   onRemove: () => void;
 }
 
-function Chip({ condition, filters, onRemove }: ChipProps): React.ReactNode {
-  const name = filters.find(({ field }) => field === condition.field)?.name ?? condition.field;
+function Chip({ condition, name, onRemove }: ChipProps): React.ReactNode {
   const sign = condition.operator === "==" ? ": " : ` ${condition.operator} `;
   const text = `${name}${sign}${condition.value.replaceAll("|", ", ")}`;
   return (

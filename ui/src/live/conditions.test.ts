@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 
 import { parseList, printList } from "./address";
-import { parseCondition, test as testOf } from "./conditions";
+import { parseCondition, sayCondition, test as testOf } from "./conditions";
 
 const ROW = { phase: "Running", gpus: 2, parent: { name: "vision" }, nodes: ["a", "b"] };
 
@@ -22,6 +22,16 @@ test.each([
 ])("%s", (text, expected) => {
   const condition = parseCondition(text);
   expect(condition && testOf(condition)(ROW)).toBe(expected);
+});
+
+test.each([
+  ["phase==Pending|Running", "Status is Pending or Running"],
+  ["phase!=Failed", "Status is not Failed"],
+  ["phase=@a|b", "Status contains a|b"],
+  [`phase=^${"a".repeat(50)}`, `Status begins with ${"a".repeat(40)}…`],
+])("%s in words", (text, expected) => {
+  const condition = parseCondition(text);
+  expect(condition && sayCondition(condition, "Status")).toBe(expected);
 });
 
 test("what is no condition is none", () => {

@@ -23,6 +23,29 @@ export function printCondition({ field, operator, value }: Condition): string {
   return `${field}${operator}${value}`;
 }
 
+const WORDS: Record<Operator, string> = {
+  "==": "is",
+  "!=": "is not",
+  "<=": "is at most",
+  ">=": "is at least",
+  "=@": "contains",
+  "!@": "does not contain",
+  "=^": "begins with",
+  "=$": "ends with",
+};
+
+/** The condition in words, with the name of its field: `Status is Pending or Running`. */
+export function sayCondition({ operator, value }: Condition, name: string): string {
+  const hasAlternatives = operator === "==" || operator === "!=";
+  const wanted = hasAlternatives ? value.split("|").join(" or ") : value;
+  return `${name} ${WORDS[operator]} ${shorten(wanted)}`;
+}
+
+/** The beginning of a text that may be of any length. */
+export function shorten(text: string): string {
+  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
+}
+
 /** The value at a path of names, `status.phase`. */
 export function valueAt(object: unknown, path: string): unknown {
   let at: unknown = object;

@@ -43,6 +43,16 @@ export interface ViewAnswer<T> {
   /** Key of the order and of the filters that it has. */
   order: string;
   rows: Versioned<T>[];
+  /** Where no row matches: the filter to remove, if one alone is enough for a row. */
+  excludes: Excluding | undefined;
+}
+
+/** The filter without which most rows match. */
+export interface Excluding {
+  /** Without a condition it is the search. */
+  condition: Condition | undefined;
+  /** How many rows match without it. */
+  rows: number;
 }
 
 /** How the connection stands. */

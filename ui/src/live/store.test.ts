@@ -59,6 +59,35 @@ test("all are what the list is of, whatever is filtered", () => {
   expect({ all, total }).toEqual({ all: 2, total: 1 });
 });
 
+test("where no row matches, the filter that alone hides most is named", () => {
+  const store = new Store();
+  const add = (id: string, more: Partial<WorkloadRow>) =>
+    store.set("workload", id, workload(id, more));
+  for (const id of ["a", "b", "c"]) add(id, { projectName: "vision", departmentId: "1" });
+  add("d", { phase: "Pending", projectName: "speech", departmentId: "1" });
+  add("e", { projectName: "vision", departmentId: "2" });
+  const [pending, vision] = [is("phase", "Pending"), is("projectName", "vision")];
+  const excludes = (spec: object) =>
+    store.view({ kind: "workload", always: [is("departmentId", "1")], ...spec }, { order: [] })
+      .excludes;
+  expect(excludes({ conditions: [pending, vision] })).toEqual({ condition: pending, rows: 3 });
+  expect(excludes({ conditions: [pending], search: "vision" })).toEqual({
+    condition: pending,
+    rows: 3,
+  });
+  // Without a condition it is the search.
+  expect(excludes({ conditions: [vision], search: "nothing" })).toEqual({ rows: 3 });
+  // None alone is enough, a row matches, there is no filter, or nothing to filter.
+  expect(excludes({ conditions: [is("phase", "Failed"), pending] })).toEqual({
+    condition: is("phase", "Failed"),
+    rows: 1,
+  });
+  expect(excludes({ conditions: [is("phase", "Failed"), is("id", "z")] })).toBeUndefined();
+  expect(excludes({ conditions: [pending] })).toBeUndefined();
+  expect(excludes({})).toBeUndefined();
+  expect(excludes({ always: [is("id", "z")], conditions: [pending] })).toBeUndefined();
+});
+
 test("of events the last ones are kept", () => {
   const store = new Store();
   for (let seq = 1; seq <= 1000; seq += 1) store.set("event", String(seq), { seq } as LiveEvent);

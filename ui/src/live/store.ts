@@ -1,7 +1,14 @@
 // All objects of the stream, and views of them: filtered, sorted, cut. Knows nothing of connections.
 import type { SharedReason } from "../api/types";
 import { test, valueAt } from "./conditions";
-import type { Happening, Versioned, ViewAnswer, ViewSpec, WorkloadCounts } from "./protocol";
+import type {
+  Excluding,
+  Happening,
+  Versioned,
+  ViewAnswer,
+  ViewSpec,
+  WorkloadCounts,
+} from "./protocol";
 import { CATEGORIES, type Kind, type Kinds, NOTHING, waits, type WorkloadRow } from "./rows";
 
 /** Fields that the search box looks in, by kind. */
@@ -122,30 +129,23 @@ export class Store {
     }
     const { conditions, search, sort, descending } = spec;
     const key = JSON.stringify([conditions, search, sort, descending]);
-    return { total: before.order.length, all, fresh, from, order: key, rows };
+    const total = before.order.length;
+    const excludes = total === 0 ? this.#mostExcluding(spec) : undefined;
+    return { total, all, fresh, from, order: key, rows, excludes };
   }
 
   /** The ids that match, in their order, and how many there are without filters. */
   #order(spec: ViewSpec): { order: string[]; all: number } {
-    const fields = SEARCHED[spec.kind] ?? ["name"];
-    const words = (spec.search ?? "").toLowerCase().split(/\s+/u).filter(Boolean);
-    const always = (spec.always ?? []).map(test);
-    const tests = (spec.conditions ?? []).map(test);
+    const belongs = partOf(spec);
+    const filters = filtersOf(spec);
     let all = 0;
     const alternatives = spec.anyOf?.map(test);
     const found: { id: string; key: unknown }[] = [];
     for (const [id, { object }] of this.#of(spec.kind)) {
-      if (!always.every((holds) => holds(object))) continue;
+      if (!belongs(object)) continue;
       all += 1;
-      if (!tests.every((holds) => holds(object))) continue;
+      if (!filters.every((holds) => holds(object))) continue;
       if (alternatives && !alternatives.some((holds) => holds(object))) continue;
-      if (words.length > 0) {
-        const text = fields
-          .map((field) => valueAt(object, field) ?? "")
-          .join("\n")
-          .toLowerCase();
-        if (!words.every((word) => text.includes(word))) continue;
-      }
       found.push({ id, key: spec.sort ? this.#key(spec, object) : undefined });
     }
     if (spec.sort) {
@@ -153,6 +153,21 @@ export class Store {
       found.sort((a, b) => inOrder(a.key, b.key, sign) || (a.id < b.id ? -1 : 1));
     }
     return { order: found.map(({ id }) => id), all };
+  }
+
+  /** The filter that alone hides most: all the objects for which no other one fails. */
+  #mostExcluding(spec: ViewSpec): Excluding | undefined {
+    const belongs = partOf(spec);
+    const filters = filtersOf(spec);
+    const hidden = filters.map(() => 0);
+    for (const { object } of this.#of(spec.kind).values()) {
+      if (!belongs(object)) continue;
+      const failing = filters.flatMap((holds, at) => (holds(object) ? [] : [at]));
+      const [only] = failing;
+      if (failing.length === 1 && only !== undefined) hidden[only] = (hidden[only] ?? 0) + 1;
+    }
+    const rows = Math.max(0, ...hidden);
+    return rows === 0 ? undefined : { condition: spec.conditions?.[hidden.indexOf(rows)], rows };
   }
 
   #key({ sort, kind }: ViewSpec, object: Kinds[Kind]): unknown {
@@ -212,6 +227,28 @@ export class Store {
       })),
     };
   }
+}
+
+type Test = (object: unknown) => boolean;
+
+/** Test of what the list of a view is of. */
+function partOf({ always = [] }: ViewSpec): Test {
+  const tests = always.map(test);
+  return (object) => tests.every((holds) => holds(object));
+}
+
+/** The filters of a view: its conditions in their order, then its search. */
+function filtersOf({ kind, conditions = [], search = "" }: ViewSpec): Test[] {
+  const tests = conditions.map(test);
+  const words = search.toLowerCase().split(/\s+/u).filter(Boolean);
+  if (words.length === 0) return tests;
+  const fields = SEARCHED[kind] ?? ["name"];
+  const isFound: Test = (object) => {
+    const values = fields.map((field) => valueAt(object, field) ?? "");
+    const text = values.join("\n").toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
+  return [...tests, isFound];
 }
 
 /**

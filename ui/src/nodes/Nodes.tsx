@@ -9,14 +9,15 @@ import bars from "../kit/bars.module.css";
 import page from "../kit/page.module.css";
 import { Menu } from "../kit/Menu";
 import { Search } from "../kit/Search";
-import { Empty, Gone, NothingMatches, Skeleton } from "../kit/States";
+import { Empty, Gone, Skeleton } from "../kit/States";
 import { type Looks, projectFill } from "../kit/project-color";
 import { countGpus, printGpus, Status } from "../kit/Status";
-import { type Condition, printCondition } from "../live/conditions";
+import { type Condition, printCondition, sayCondition } from "../live/conditions";
 import { useList } from "../live/address";
 import { useAll, useView } from "../live/client";
 import { Count } from "../live/Count";
 import list from "../live/live.module.css";
+import { NothingFound } from "../live/NothingFound";
 import { useLooks } from "../live/looks";
 import { NoRole } from "../live/NoRole";
 
@@ -40,10 +41,17 @@ function isSame(one: Condition, other: Condition): boolean {
   return printCondition(one) === printCondition(other);
 }
 
+/** The condition in the words of the filter, or in its own. */
+function say(condition: Condition): string {
+  const known = STATES.find((one) => isSame(one.condition, condition));
+  return known ? `Status ${known.name}` : sayCondition(condition, condition.field);
+}
+
 export default function Nodes(): React.ReactNode {
   const mayRead = useMay("nodes", "read");
   const looks = useLooks();
-  const [{ search, conditions }, change] = useList();
+  const [state, change] = useList();
+  const { search, conditions } = state;
   const answer = useView({ kind: "node", sort: "name", search, conditions });
   const known = answer?.rows.map(({ object }) => object);
   const gpus = useAll("gpu", "index");
@@ -54,7 +62,7 @@ export default function Nodes(): React.ReactNode {
   if (!mayRead) return <NoRole what="nodes" resource="nodes" />;
   const byNode = Map.groupBy(gpus ?? [], ({ nodeName }) => nodeName);
   const isFiltered = search !== "" || conditions.length > 0;
-  const state = STATES.find(({ condition }) => conditions.some((one) => isSame(one, condition)));
+  const chosen = STATES.find(({ condition }) => conditions.some((one) => isSame(one, condition)));
   const free = (gpus ?? []).reduce((sum, gpu) => sum + (gpu.fault ? 0 : 1 - gpu.allocated), 0);
   return (
     <>
@@ -77,14 +85,14 @@ export default function Nodes(): React.ReactNode {
         </div>
         <Menu
           kind="plain"
-          label={`${state?.name ?? "Status"} ▾`}
+          label={`${chosen?.name ?? "Status"} ▾`}
           name="Filter by Status"
           actions={[
-            { id: "-", name: "All", isChosen: !state, run: () => change({ conditions: [] }) },
+            { id: "-", name: "All", isChosen: !chosen, run: () => change({ conditions: [] }) },
             ...STATES.map(({ name, condition }) => ({
               id: name,
               name,
-              isChosen: name === state?.name,
+              isChosen: name === chosen?.name,
               run: () => change({ conditions: [condition] }),
             })),
           ]}
@@ -95,11 +103,8 @@ export default function Nodes(): React.ReactNode {
       {/* Other filters give another list, from its beginning. */}
       <div className={page.scroll} key={answer?.order}>
         {!nodes && <Skeleton rows={4} height={90} />}
-        {nodes?.length === 0 && isFiltered && (
-          <NothingMatches
-            clear="Remove all filters"
-            onClear={() => change({ search: "", conditions: [] })}
-          />
+        {answer && nodes?.length === 0 && isFiltered && (
+          <NothingFound answer={answer} what="nodes" list={state} say={say} onChange={change} />
         )}
         {nodes?.length === 0 && !isFiltered && (
           <Empty title="No nodes">
