@@ -183,7 +183,7 @@ for (const [name, dir] of [
       await open({ page, url: crowd.url });
       expect([view, await movements(page), await sideways(page)]).toEqual([view, 0, 0]);
       // The pane and sheets are at the end of the line.
-      const atEnd = page.getByRole("region", { name: /^Workload w/u });
+      const atEnd = page.locator("main :not([data-page]) > [aria-label^='Workload w']");
       const box = (await atEnd.isVisible()) && (await atEnd.boundingBox());
       if (box) expect([view, box.x < 720]).toEqual([view, dir === "rtl"]);
       await page.setViewportSize({ width: 320, height: 640 });

@@ -1,6 +1,6 @@
 // Choices of a reader for a list: columns, their order and width, saved views, rows that are picked.
 import { AxeBuilder } from "./axe";
-import { expect, goTo, type Page, rowOf, test } from "./fixture";
+import { expect, goTo, logIn, type Page, rowOf, test } from "./fixture";
 
 function headers(page: Page): Promise<string[]> {
   return page.getByRole("columnheader").allInnerTexts();
@@ -119,4 +119,35 @@ test("several workloads are picked and deleted at once", async ({ app: page, ser
   await expect(rowOf(page, "a1")).toBeHidden();
   await expect(rowOf(page, "a2")).toBeHidden();
   await expect(rowOf(page, "a3")).toBeVisible();
+});
+
+test("a page of a row and back: the list is where it was, with the focus in the row", async ({
+  page,
+  crowd,
+}) => {
+  await logIn(page, crowd);
+  await page.goto(`${crowd.url}/workloads?sort=name`);
+  const grid = page.getByRole("grid");
+  const row = rowOf(page, "w100").getByRole("rowheader");
+  await expect(rowOf(page, "w000")).toBeVisible();
+  await grid.evaluate((element) => element.scrollTo({ top: element.scrollHeight / 2 }));
+  await row.focus();
+  const top = () => grid.evaluate((element) => element.scrollTop);
+  const before = await top();
+  expect(before).toBeGreaterThan(0);
+  for (const back of [() => page.keyboard.press("Escape"), () => page.goBack()]) {
+    await page.keyboard.press("Control+Enter");
+    await expect(page.getByRole("heading", { name: "w100", level: 1 })).toBeVisible();
+    await expect(grid).toBeHidden();
+    await back();
+    await expect(row).toBeFocused();
+    expect(await top()).toBe(before);
+  }
+  // On a phone the pane has the whole width already, and the page looks the same.
+  await page.setViewportSize({ width: 320, height: 640 });
+  await page.keyboard.press("Enter");
+  const pane = page.getByRole("region", { name: "Workload w100" });
+  await expect(pane).toBeVisible();
+  await expect(grid).toBeHidden();
+  await expect(pane.getByRole("link", { name: "Open as a page" })).toBeHidden();
 });

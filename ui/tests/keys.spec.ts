@@ -137,6 +137,47 @@ const CHECKS: Record<string, (at: At) => Promise<void>> = {
     }
   },
   Enter: (at) => opened(at),
+  "Ctrl Enter": async (at) => {
+    const { page } = at;
+    const grid = page.getByRole("grid");
+    const isPage = async (is: boolean) => {
+      await expect(page.getByRole("heading", { name: "w2", level: 1 })).toBeVisible({
+        visible: is,
+      });
+      await expect(grid).toBeVisible({ visible: !is });
+    };
+    await inRow(at);
+    await type(page, "Control+Enter");
+    await isPage(true);
+    await type(page, "Escape");
+    await isPage(false);
+    await expect(pane(page)).toBeHidden();
+    await expect(row(page, "w2").getByRole("rowheader")).toBeFocused();
+    // From the pane, with its tab; the page stays over a reload, and the list keeps its filter.
+    await type(page, "Enter");
+    await pane(page).getByRole("tab", { name: "Details" }).click();
+    await isChosen(page, "Details");
+    await type(page, "Control+Enter");
+    await isPage(true);
+    await isChosen(page, "Details");
+    await page.goBack();
+    await isPage(false);
+    await isChosen(page, "Details");
+    await page.goForward();
+    await page.reload();
+    await isPage(true);
+    await isChosen(page, "Details");
+    await type(page, "Escape");
+    await expect(row(page, "w1")).toBeVisible();
+    await expect(page).toHaveURL(new RegExp(`/workloads\\?f=projectName==${at.team}$`, "u"));
+    // By links as well.
+    await row(page, "w2").getByRole("rowheader").click();
+    await pane(page).getByRole("link", { name: "Open as a page" }).click();
+    await isPage(true);
+    await page.getByRole("link", { name: "Back to the list" }).click();
+    await isPage(false);
+    await expect(pane(page)).toBeHidden();
+  },
   e: tabKey("e", "Explain"),
   d: tabKey("d", "Details"),
   "[ ]": async (at) => {

@@ -53,6 +53,16 @@ export const OTHERS: View[] = [
   ],
   ["no page", at("/nothing", "There is no page at this address")],
   ["a workload that is not there", at("/workloads/none", "There is no workload with this id")],
+  [
+    "a workload as a page",
+    async ({ page, url }) => {
+      await page.goto(`${url}/workloads?q=w199`);
+      await page.getByRole("rowheader").first().press("Control+Enter");
+      await expect(page.getByRole("heading", { name: "w199", level: 1 })).toBeVisible();
+      await expect(page.getByRole("main")).toContainText("Who is looked at before it");
+    },
+  ],
+  ["no workload as a page", at("/workloads/page/none", "There is no workload with this id")],
   ["a node that is not there", at("/nodes/none", "There is no node none")],
 ];
 

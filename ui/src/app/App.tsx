@@ -10,6 +10,7 @@ import { Dialog } from "../kit/Dialog";
 import { Failure, NoPage, Waiting } from "../kit/States";
 import { onAccessChanged, startLive, useConnection } from "../live/client";
 import { ChangePassword, Login } from "../login/Login";
+import { WORKLOAD_PAGE } from "../live/address";
 import { Frame } from "./Frame";
 
 const Overview = page(() => import("../overview/Overview"));
@@ -70,6 +71,7 @@ function Pages(): React.ReactNode {
             </Route>
             <Route path="/overview" component={Overview} />
             <Route path="/workloads/new/training" component={NewWorkload} />
+            <Route path={WORKLOAD_PAGE} component={Workloads} />
             <Route path="/workloads/:id?/:tab?" component={Workloads} />
             <Route path="/w/:project/:name" component={ByName} />
             <Route path="/projects/:name?" component={Projects} />

@@ -31,6 +31,7 @@ export const KEYS: KeyRow[] = [
   { keys: "R", what: "Show new rows" },
   { keys: "↑ ↓ j k", what: "Rows" },
   { keys: "Enter", what: "Open the pane" },
+  { keys: "Ctrl Enter", what: "Open as a page, of the row or the pane" },
   { keys: "e", what: "Explain, of the pane or the row", typed: "e", presses: tab("explain") },
   { keys: "d", what: "Details, of the pane or the row", typed: "d", presses: tab("details") },
   { keys: "[ ]", what: "Pane narrower, wider" },

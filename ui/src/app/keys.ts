@@ -9,7 +9,8 @@ import { widenPane } from "./pane-width";
 /** How much wider a key makes the pane, in pixels. */
 const PANE_STEPS: Record<string, number> = { "[": -40, "]": 40 };
 
-const PANE = "main section[aria-label^='Workload ']";
+/** A pane beside a list; as a page it has the whole width. */
+const PANE = "main :not([data-page]) > section[aria-label^='Workload ']";
 
 const stored = new Stored("elastane-letter-keys");
 

@@ -96,10 +96,11 @@ export function Gone(props: {
   what: string;
   /** Another reason that is possible. */
   or?: string;
+  isPage?: boolean;
   children?: React.ReactNode;
 }): React.ReactNode {
   return (
-    <Empty title={`There is no ${props.what}`}>
+    <Empty title={`There is no ${props.what}`} isPage={props.isPage === true}>
       <p className="muted">It was deleted, {props.or}or your roles do not allow you to see it.</p>
       {props.children}
     </Empty>

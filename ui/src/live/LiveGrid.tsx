@@ -28,7 +28,7 @@ interface Props<K extends Kind> {
   sort: string;
   descending?: boolean;
   selected?: string | undefined;
-  onOpen?: (id: string) => void;
+  onOpen?: (id: string, asPage: boolean) => void;
   onKey?: (key: string, object: Kinds[K] | undefined) => boolean;
   /** Actions on the rows that are picked; without them no rows are. */
   pickActions?: (picked: Picked) => React.ReactNode;

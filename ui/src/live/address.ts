@@ -4,6 +4,9 @@ import { useLocation, useSearch } from "wouter";
 
 import { type Condition, parseCondition, printCondition } from "./conditions";
 
+/** The address of a workload as a page of its own, without the list beside it. */
+export const WORKLOAD_PAGE = "/workloads/page/:id/:tab?";
+
 /** Filters, order and columns chosen for a list. */
 export interface ListState {
   search: string;

@@ -12,6 +12,7 @@ import { type ActionName, actionsOf } from "./Act";
 import { Details } from "./Details";
 import { Explain } from "./Explain";
 import { Asked, Deleted, DeletedRow, History, useEvents } from "./History";
+import { type Place, PlaceButtons, PlaceOf } from "./Place";
 import { Pods } from "./Pods";
 
 interface Props {
@@ -19,14 +20,24 @@ interface Props {
   gone: boolean;
   tab: string | undefined;
   onTab: (tab: string) => void;
-  onClose: () => void;
+  place: Place;
   onAct: (action: ActionName) => void;
 }
 
-export function Pane({ row, gone, tab, onTab, onClose, onAct }: Props): React.ReactNode {
+export function Pane({ row, gone, tab, onTab, place, onAct }: Props): React.ReactNode {
   const { info } = useSession();
   const actions = gone ? [] : actionsOf(info, row);
-  const explain = { id: "explain", name: "Explain", content: <Explain row={row} /> };
+  const explain = {
+    id: "explain",
+    name: "Explain",
+    content: (
+      <>
+        {/* Headings of a page leave out no level: its parts have the third. */}
+        {place.isPage && <h2 className="visually-hidden">Explain</h2>}
+        <Explain row={row} />
+      </>
+    ),
+  };
   const events = {
     id: "events",
     name: "Event history",
@@ -36,22 +47,16 @@ export function Pane({ row, gone, tab, onTab, onClose, onAct }: Props): React.Re
   const details = { id: "details", name: "Details", content: <Details row={row} /> };
   const opensOnWhy = waits(row.phase) || row.lastEviction !== undefined;
   return (
-    <section
-      className={page.pane}
-      aria-label={`Workload ${row.name}`}
-      onKeyDown={(event) => event.key === "Escape" && onClose()}
-    >
+    <PlaceOf label={`Workload ${row.name}`} place={place}>
       <div className={page.paneHead}>
         <div className={page.paneTitle}>
-          <h2>{row.name}</h2>
+          {place.isPage ? <h1>{row.name}</h1> : <h2>{row.name}</h2>}
           {actions.map((action) => (
             <Button key={action} onPress={() => onAct(action)}>
               {action}
             </Button>
           ))}
-          <Button kind="plain" aria-label="Close the pane" onPress={onClose}>
-            ✕
-          </Button>
+          <PlaceButtons {...place} />
         </div>
         <div className={page.row}>
           {gone ? (
@@ -76,24 +81,23 @@ export function Pane({ row, gone, tab, onTab, onClose, onAct }: Props): React.Re
         // Of a deleted workload the server has the events alone.
         tabs={gone ? [events] : [explain, events, pods, details]}
       />
-    </section>
+    </PlaceOf>
   );
 }
 
 /** Instead of the pane of a workload that is not there: its events, where they are kept. */
-export function NoPane({ id, onClose }: { id: string; onClose: () => void }): React.ReactNode {
+export function NoPane({ id, place }: { id: string; place: Place }): React.ReactNode {
   const asked = useEvents(id);
   const past = asked.data ?? [];
   // The server keeps nothing of an id that it does not know.
   const isUnknown = asked.error instanceof ApiError && asked.error.status === 404;
   const name = past.find(({ involvedObject: of }) => of.kind === "Workload")?.involvedObject.name;
   return (
-    <section
-      className={page.pane}
-      aria-label={
+    <PlaceOf
+      label={
         name ? `Workload ${name}` : asked.data || isUnknown ? "Workload not found" : "Workload"
       }
-      onKeyDown={(event) => event.key === "Escape" && onClose()}
+      place={place}
     >
       <div className={page.scroll}>
         {asked.data || isUnknown ? (
@@ -102,9 +106,10 @@ export function NoPane({ id, onClose }: { id: string; onClose: () => void }): Re
               name ? `workload ${name} in the list any more` : "workload with this id in the list"
             }
             or="it ended long ago, "
+            isPage={place.isPage}
           >
             <Deleted of={past} />
-            <Button onPress={onClose}>CLOSE</Button>
+            {!place.isPage && <Button onPress={() => place.onGo(place.listAt)}>CLOSE</Button>}
           </Gone>
         ) : (
           asked.isPending && <Skeleton rows={6} height={30} />
@@ -114,6 +119,6 @@ export function NoPane({ id, onClose }: { id: string; onClose: () => void }): Re
           <Failure error={asked.error} onRetry={() => void asked.refetch()} />
         )}
       </div>
-    </section>
+    </PlaceOf>
   );
 }

@@ -1,12 +1,13 @@
 // The page of workloads: the grid, and the pane of the chosen one.
 import { useMemo, useState } from "react";
-import { useLocation, useParams, useSearch } from "wouter";
+import { useLocation, useParams, useRoute, useSearch } from "wouter";
 
 import { useMay, useSession } from "../api/session";
 import { Button } from "../kit/Button";
 import { Menu } from "../kit/Menu";
 import page from "../kit/page.module.css";
 import { Command, Empty } from "../kit/States";
+import { WORKLOAD_PAGE } from "../live/address";
 import { useAll, useServer, useView } from "../live/client";
 import { LiveGrid } from "../live/LiveGrid";
 import { NoRole } from "../live/NoRole";
@@ -39,9 +40,14 @@ export default function Workloads(): React.ReactNode {
   );
   const [act, setAct] = useState<{ id: string; action: ActionName }>();
   const [menu, setMenu] = useState<{ row: WorkloadRow; cell: Element | null }>();
-  const to = (path: string) => navigate(`${path}${query && `?${query}`}`);
+  const [isPage] = useRoute(WORKLOAD_PAGE);
+  const listAt = `/workloads${query && `?${query}`}`;
+  /** The address of a workload beside the list, or as a page; the list keeps its state in it. */
+  const addressOf = (of: string, at = tab, asPage = isPage) =>
+    `/workloads/${asPage ? "page/" : ""}${of}${at ? `/${at}` : ""}${query && `?${query}`}`;
   if (!mayRead) return <NoRole what="workloads" resource="workloads" />;
   const create = () => navigate("/workloads/new/training");
+  const place = { isPage, listAt, pageAt: addressOf(id ?? "", tab, true), onGo: navigate };
   return (
     <>
       <div className={page.top}>
@@ -56,7 +62,11 @@ export default function Workloads(): React.ReactNode {
           />
         )}
       </div>
-      <div className={page.split} data-open={id !== undefined || undefined}>
+      <div
+        className={page.split}
+        data-open={id !== undefined || undefined}
+        data-page={isPage || undefined}
+      >
         <LiveGrid
           kind="workload"
           label="Workloads"
@@ -68,14 +78,14 @@ export default function Workloads(): React.ReactNode {
           sort="createdAt"
           descending
           selected={id}
-          onOpen={(next) => to(`/workloads/${next}`)}
+          onOpen={(next, asPage) => navigate(addressOf(next, "", asPage))}
           onKey={(key, row) => {
-            if (key === "Escape") to("/workloads");
+            if (key === "Escape") navigate(listAt);
             const action = KEYS[key];
             const isAllowed = row && action && actionsOf(info, row).includes(action);
             if (isAllowed) setAct({ id: row.id, action });
             const openTab = row && TAB_KEYS[key];
-            if (openTab) to(`/workloads/${row.id}/${openTab}`);
+            if (openTab) navigate(addressOf(row.id, openTab));
             if (row && key === ".") setMenu({ row, cell: document.activeElement });
             return ["Escape", "."].includes(key) || Boolean(action ?? openTab);
           }}
@@ -92,15 +102,15 @@ export default function Workloads(): React.ReactNode {
           <Chosen
             id={id}
             waiting={<div className={page.pane} />}
-            none={<NoPane id={id} onClose={() => to("/workloads")} />}
+            none={<NoPane id={id} place={place} />}
           >
             {(row, gone) => (
               <Pane
                 row={row}
                 gone={gone}
                 tab={tab}
-                onTab={(next) => to(`/workloads/${id}/${next}`)}
-                onClose={() => to("/workloads")}
+                onTab={(next) => navigate(addressOf(id, next))}
+                place={place}
                 onAct={(action) => setAct({ id, action })}
               />
             )}
@@ -112,7 +122,7 @@ export default function Workloads(): React.ReactNode {
           {...menu}
           actions={actionsOf(info, menu.row)}
           onAct={(action) => setAct({ id: menu.row.id, action })}
-          onOpen={(next) => to(`/workloads/${menu.row.id}/${next}`)}
+          onOpen={(next) => navigate(addressOf(menu.row.id, next))}
           onClose={() => setMenu(undefined)}
         />
       )}

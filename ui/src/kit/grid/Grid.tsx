@@ -48,7 +48,8 @@ interface Props<T> {
   onSort: (sort: string, descending: boolean) => void;
   onRange: (from: number, to: number) => void;
   onFrozen: (frozen: boolean) => void;
-  onOpen?: (id: string) => void;
+  /** Opens a row beside the grid, or with Ctrl in its place. */
+  onOpen?: (id: string, asPage: boolean) => void;
   onKey?: (key: string, id: string | undefined) => boolean;
   picking?: Picking | undefined;
   onResize?: (column: Column<T>, pixels: number) => void;
@@ -68,7 +69,7 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
   const [size, setSize] = useState({ width: 0, height: 0, row: 36 });
   const [top, setTop] = useState(0);
   const [focus, setFocus] = useState<Position>({ row: 0, column: 0 });
-  /** Where the keyboard led to, until it has the focus. */
+  /** Where the keyboard led to, or was when the grid was hidden, until it has the focus. */
   const goal = useRef<Position>(undefined);
   const placed = useMemo(() => place(columns, size.width), [columns, size.width]);
 
@@ -99,7 +100,7 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
     const { row, column } = goal.current;
     const at = `[data-row="${row}"] [data-column="${column}"]`;
     const cell = outer.current?.querySelector<HTMLElement>(at);
-    if (cell) {
+    if (cell?.checkVisibility()) {
       goal.current = undefined;
       cell.focus({ preventScroll: true });
     }
@@ -161,7 +162,7 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
     const { key, shiftKey } = event;
     const id = idAt(focus.row);
     const by = { ArrowDown: 1, ArrowUp: -1 }[key];
-    if (key === "Enter" && id && onOpen) onOpen(id);
+    if (key === "Enter" && id && onOpen) onOpen(id, isUnder(event));
     else if (!picking) return false;
     else if (key === "a" && isUnder(event)) picking.all();
     else if (key === "Escape" && picking.ids.size > 0) picking.clear();
@@ -180,7 +181,7 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
       const { picking: now, selected } = latest.current;
       if (now && event.shiftKey) now.extend(selected ?? id, id);
       else if (now && (isCheck || event.ctrlKey || event.metaKey)) now.toggle(id);
-      else onOpen?.(id);
+      else onOpen?.(id, false);
     },
     [onOpen],
   );
@@ -215,7 +216,10 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
           if (!isOwnScroll(event.currentTarget.scrollTop)) hold("scroll");
         }}
         onFocus={() => hold("focus")}
-        onBlur={() => release("focus")}
+        onBlur={() => {
+          if (!outer.current?.checkVisibility()) goal.current = focus;
+          release("focus");
+        }}
       >
         <Head
           {...props}
