@@ -190,3 +190,15 @@ test("no network, while the server on this machine answers", async ({
   await pane.getByRole("tab", { name: "Explain" }).click();
   await expect(pane).toContainText("of a quota of");
 });
+
+test("a reason code that is not there names the nearest", async ({
+  page,
+  server,
+  between,
+  watch,
+}) => {
+  watch.allowFailure(/\/codes\/P1O2$/u, 404);
+  await logIn(page, server, between);
+  await page.goto(`${between.url}/codes/P1O2`);
+  await expect(page.getByRole("alert")).toContainText("did you mean `P102`?");
+});

@@ -64,6 +64,7 @@ export const OTHERS: View[] = [
   ],
   ["no workload as a page", at("/workloads/page/none", "There is no workload with this id")],
   ["a node that is not there", at("/nodes/none", "There is no node none")],
+  ["a reason code", at("/codes/E101", "Who is stopped")],
 ];
 
 /** A pane of a workload that waits, and of one that runs. */

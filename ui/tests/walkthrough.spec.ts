@@ -111,6 +111,11 @@ async function toPreemption(page: Page, own: Server, hasSamples: boolean): Promi
   await pane.getByRole("tab", { name: "Event history" }).click();
   const stopped = pane.getByRole("listitem").filter({ hasText: "E101" });
   await expect(stopped.getByRole("link", { name: "team-b/b2" })).toBeVisible();
+  // The code leads to its page, and that to those of other codes.
+  await stopped.getByRole("link", { name: "E101" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("E101");
+  expect(await new AxeBuilder(page).violations()).toEqual([]);
+  await page.goBack();
   await pane.getByRole("tab", { name: "Explain" }).click();
   return pane;
 }

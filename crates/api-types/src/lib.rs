@@ -84,8 +84,8 @@ pub use diagnosis::{
     WorkloadAhead, WorkloadHolding,
 };
 pub use elastane_ext::{
-    ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Eviction, Explanation, Gpu, GpuFault,
-    GpuPod, Gpus, Health, Isolation, Leftover, LimitsKept, LiveEvent, NodeStatus, Outage,
+    CodePage, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Eviction, Explanation, Gpu,
+    GpuFault, GpuPod, Gpus, Health, Isolation, Leftover, LimitsKept, LiveEvent, NodeStatus, Outage,
     OutageKind, PodStates, Reason, SessionEnd, ShareInPool, Status, Stopped, Ticket, TicketRequest,
     Volume, Volumes, WebSocketTicket, WorkloadExtras,
 };

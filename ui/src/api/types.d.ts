@@ -109,6 +109,12 @@ export interface ClaimInfo {
 
 export type CleanPodPolicy = "None" | "All" | "Running";
 
+export interface CodePage {
+  code: string;
+  name: string;
+  text: string;
+}
+
 export interface Compute {
   cpuCoreLimit?: number | null;
   cpuCoreRequest?: number | null;

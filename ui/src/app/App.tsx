@@ -19,6 +19,7 @@ const ByName = page(() => import("../workloads/ByName"));
 const NewWorkload = page(() => import("../new-workload/NewWorkload"));
 const Projects = page(() => import("../projects/Projects"));
 const Nodes = page(() => import("../nodes/Nodes"));
+const CodePage = page(() => import("../codes/CodePage"));
 const Assets = page(() => import("../assets/Assets"));
 /** Needs no server, and is left out of the built interface. */
 const KitPage = import.meta.env.DEV ? page(() => import("../kit-page/KitPage")) : undefined;
@@ -77,6 +78,7 @@ function Pages(): React.ReactNode {
             <Route path="/projects/:name?" component={Projects} />
             <Route path="/nodes/:name?" component={Nodes} />
             <Route path="/assets/:kind" component={Assets} />
+            <Route path="/codes/:code" component={CodePage} />
             <Route component={NoPage} />
           </Switch>
         </Suspense>

@@ -14,9 +14,10 @@ import { LendingBar, LendingLegend } from "../kit/LendingBar";
 import { Menu } from "../kit/Menu";
 import page from "../kit/page.module.css";
 import { Popup } from "../kit/Popup";
+import { Prose } from "../kit/Prose";
 import { Search } from "../kit/Search";
 import * as States from "../kit/States";
-import { Code, LOOKS, Status } from "../kit/Status";
+import { Code, CodeLink, LOOKS, Status } from "../kit/Status";
 import { Tabs } from "../kit/Tabs";
 import { TileGroup } from "../kit/TileGroup";
 import { Age, Clock } from "../kit/time";
@@ -166,7 +167,8 @@ const SECTIONS: Record<string, React.ReactNode> = {
           <Status of={state}>4 min</Status>
         </p>
       ))}
-      <Code>P102</Code> <Clock at={AT} isStop /> <Clock at={AT} seconds /> <Age of={AT} isStop />
+      <Code>P102</Code> <CodeLink>P102</CodeLink> <Clock at={AT} isStop /> <Clock at={AT} seconds />{" "}
+      <Age of={AT} isStop />
     </>
   ),
   GPUs: (
@@ -194,6 +196,11 @@ const SECTIONS: Record<string, React.ReactNode> = {
   "Nothing matches": <States.NothingMatches clear="Clear the search" onClear={nothing} />,
   Gone: <States.Gone what="workload with this id" />,
   "No page": <States.NoPage />,
+  Prose: (
+    <Prose addressOf={() => "/kit"}>
+      {"## Who\n\nA **text** with `code`:\n- one;\n- [two](/)."}
+    </Prose>
+  ),
   "No right": <States.NoRight what="workloads" who="--user ann" roles={["Viewer", "Editor"]} />,
   Command: <States.Command text="elastane explain a1 --project team-a" />,
   "A page that failed": (

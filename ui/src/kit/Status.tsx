@@ -1,4 +1,6 @@
 // The state of a workload or node: a shape and a word, never colour alone; codes of reasons.
+import { Link } from "wouter";
+
 import css from "./kit.module.css";
 
 interface Look {
@@ -49,6 +51,15 @@ export function Status({
 /** A reason code, first in its sentence. */
 export function Code({ children }: { children: string }): React.ReactNode {
   return <code className={css.code}>{children}</code>;
+}
+
+/** A reason code that leads to its page. */
+export function CodeLink({ children }: { children: string }): React.ReactNode {
+  return (
+    <Link href={`/codes/${children}`}>
+      <Code>{children}</Code>
+    </Link>
+  );
 }
 
 /** GPUs as people write them: `2`, `0.5`. */

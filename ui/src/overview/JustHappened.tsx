@@ -4,7 +4,7 @@ import { Link } from "wouter";
 
 import { useStill } from "../kit/grid/still";
 import page from "../kit/page.module.css";
-import { Code, countGpus, Status } from "../kit/Status";
+import { CodeLink, countGpus, Status } from "../kit/Status";
 import { Clock } from "../kit/time";
 import { useExplanation } from "../live/explained";
 import type { Happening } from "../live/protocol";
@@ -48,7 +48,7 @@ function Phase({ of: { at, row } }: { of: Happening }): React.ReactNode {
       status={<Status of={row.phase} />}
       message={first?.message ?? places(row)}
     >
-      {first?.code && <Code>{first.code}</Code>}
+      {first?.code && <CodeLink>{first.code}</CodeLink>}
     </Line>
   );
 }
@@ -71,7 +71,7 @@ function Eviction({ of: { at, row } }: { of: Happening }): React.ReactNode {
       status={<span style={{ color: "var(--evicted)" }}>▲</span>}
       message={whole?.at === at ? whole.message : message}
     >
-      <Code>{code}</Code>
+      <CodeLink>{code}</CodeLink>
     </Line>
   );
 }

@@ -5,7 +5,7 @@ import type { Advice, AdvisedChange, Diagnosis, Explanation, StartEstimate } fro
 import { NodeLink, ProjectLink, WorkloadLink } from "./links";
 import page from "../kit/page.module.css";
 import { AsOf, Command, Failure, Former, Skeleton } from "../kit/States";
-import { Code, countGpus, printGpus } from "../kit/Status";
+import { CodeLink, countGpus, printGpus } from "../kit/Status";
 import { Clock } from "../kit/time";
 import { useExplanation } from "../live/explained";
 import { useFormer } from "../live/former";
@@ -49,7 +49,7 @@ function Said({ said, found, id }: SaidProps): React.ReactNode {
         <div className={page.card}>
           <h3>
             <span style={{ color: "var(--evicted)" }}>▲</span>{" "}
-            <Clock at={said.lastEviction.at} isStop /> <Code>{said.lastEviction.code}</Code>
+            <Clock at={said.lastEviction.at} isStop /> <CodeLink>{said.lastEviction.code}</CodeLink>
           </h3>
           <p>{said.lastEviction.message}</p>
           {said.lastEviction.beneficiary && (
@@ -65,7 +65,7 @@ function Said({ said, found, id }: SaidProps): React.ReactNode {
           <ul className={page.lines}>
             {said.pendingReasons.map(({ code, message }) => (
               <li key={code + message}>
-                <Code>{code}</Code> {message}
+                <CodeLink>{code}</CodeLink> {message}
               </li>
             ))}
           </ul>
@@ -93,7 +93,7 @@ function Said({ said, found, id }: SaidProps): React.ReactNode {
           <ul className={page.lines}>
             {diagnosis.searches.map(({ code, message }) => (
               <li key={code}>
-                <Code>{code}</Code> {message}
+                <CodeLink>{code}</CodeLink> {message}
               </li>
             ))}
           </ul>

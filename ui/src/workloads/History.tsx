@@ -11,7 +11,7 @@ import type { Event2, EventsPage } from "../api/types";
 import { Button } from "../kit/Button";
 import page from "../kit/page.module.css";
 import { Failure, Former, Skeleton } from "../kit/States";
-import { Code } from "../kit/Status";
+import { CodeLink } from "../kit/Status";
 import { Clock, zone } from "../kit/time";
 import { useConnection, useSome } from "../live/client";
 import type { WorkloadRow } from "../live/rows";
@@ -125,7 +125,7 @@ function Events({ of }: { of: Event2[] }): React.ReactNode {
               <span className="muted">
                 <Clock at={createdAt} seconds />
               </span>
-              {CODE.test(reason) ? <Code>{reason}</Code> : <b>{reason}</b>}
+              {CODE.test(reason) ? <CodeLink>{reason}</CodeLink> : <b>{reason}</b>}
               {type === "Warning" && <span style={{ color: "var(--evicted)" }}>▲ warning</span>}
               {involvedObject.kind === "Pod" && (
                 <span className="muted">{involvedObject.name}</span>

@@ -1,6 +1,7 @@
 //! The routes, and what every request passes on its way to them.
 
 mod audit;
+mod codes;
 mod departments;
 mod download;
 mod elastane_ext;
@@ -124,6 +125,7 @@ fn table() -> Vec<Route<ApiState>> {
     all.extend(policy::routes());
     all.extend(elastane_routes());
     all.extend(kubernetes::routes());
+    all.extend(codes::routes());
     all.extend(audit::routes());
     all.extend(tenant::routes());
     all.extend(storage_classes::routes());

@@ -390,6 +390,20 @@ async fn a_name_that_does_not_exist_is_told_apart_with_the_nearest_one() {
 }
 
 #[tokio::test]
+async fn a_wrong_reason_code_is_answered_with_the_nearest() {
+    let server = Server::new().await;
+    let page = server.get("/elastane/v1/codes/P102").await;
+    assert_eq!((&page["code"], &page["name"]), (&json!("P102"), &json!("NotEnoughGpus")));
+    for (wrong, why) in [
+        ("p102", "there is no reason code p102; did you mean `P102`?"),
+        ("nonsense", "there is no reason code nonsense; a code is a letter and three digits"),
+    ] {
+        let path = format!("/elastane/v1/codes/{wrong}");
+        refused(&server, ("GET", &path, &Value::Null), 404, why).await;
+    }
+}
+
+#[tokio::test]
 async fn a_pod_of_kubernetes_is_not_found_without_a_cluster() {
     let server = Server::new().await;
     let path = "/elastane/v1/kubernetes/pods/team-a/train1";
