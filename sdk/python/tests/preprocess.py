@@ -14,6 +14,8 @@ from elastane import contract
 
 sys.path.insert(0, contract.compatibility_path())
 from elasticdl_preprocessing import layers  # noqa: E402
+from elasticdl_preprocessing.feature_column import feature_column  # noqa: E402
+from elasticdl_preprocessing.utils import analyzer_utils, decorators  # noqa: E402
 
 NUMBERS = [[1.2], [1.6], [0.2], [3.1], [100.0]]
 
@@ -106,6 +108,48 @@ def of_what_is_there(folder):
     raises(ValueError, "'max'; it is one of sum", lambda: layers.SparseEmbedding(4, 2, **wrong))
 
 
+def of_statistics():
+    """Those of a variable of the environment, and else the default."""
+    os.environ.update(
+        _age_min="15.5", _age_boundaries="40,20,40", _age_distinct_count="7", _work_vocab="/v"
+    )
+    assert (analyzer_utils.get_min("age", 1.0), analyzer_utils.get_min("work", 1.0)) == (15.5, 1.0)
+    assert analyzer_utils.get_bucket_boundaries("age", []) == [20.0, 40.0]
+    assert analyzer_utils.get_distinct_count("age", 1) == 7
+    assert analyzer_utils.get_vocabulary("work", []) == "/v"
+    for name in ("get_max", "get_avg", "get_stddev"):
+        assert getattr(analyzer_utils, name)("age", 3.0) == 3.0, name
+    named = decorators.declare_model_inputs("wide", "deep")(type("Model", (), {}))
+    assert named._model_inputs == ["wide", "deep"]
+    raises(ValueError, "give the name of each", decorators.declare_model_inputs)
+
+
+def of_columns():
+    """Ids of two columns side by side, those of the second behind those of the first."""
+    of = tf.feature_column
+    numbers = of.categorical_column_with_identity("number", 32)
+    texts = of.categorical_column_with_vocabulary_list("text", ["a", "b", "c"])
+    both = feature_column.concatenated_categorical_column([numbers, texts])
+    assert both.num_buckets == 35
+    assert type(both).from_config(both.get_config()) == both
+    features = {
+        "number": tf.constant([[1], [-1], [8]]),
+        "text": tf.constant([[""], ["a"], ["c"]]),
+    }
+    if hasattr(tf.keras.layers, "DenseFeatures"):
+        columns = [of.indicator_column(both), of.embedding_column(both, 2)]
+        found = tf.keras.layers.DenseFeatures(columns)(features)
+        ids = [[0, 1], [1, 32], [2, 8], [2, 34]]
+        assert found.shape == (3, 37) and tf.where(found[:, 2:] > 0).numpy().tolist() == ids
+    raises(ValueError, "no list", lambda: feature_column.concatenated_categorical_column([]))
+    wrong = [of.numeric_column("x")]
+    raises(
+        ValueError,
+        "no categorical column",
+        lambda: feature_column.concatenated_categorical_column(wrong),
+    )
+
+
 def of_a_model(folder):
     """A functional model with missing values, as the published tutorial builds it."""
     education = tf.keras.layers.Input(shape=(1,), dtype=tf.string, name="education")
@@ -141,5 +185,7 @@ if __name__ == "__main__":
     tf.keras.utils.set_random_seed(7)
     of_each_value()
     of_what_is_there(sys.argv[1])
+    of_statistics()
+    of_columns()
     of_a_model(sys.argv[1])
     print("done")

@@ -1,0 +1,1 @@
+"""Published feature columns. Owns: their name. Does not know about: what they compute."""

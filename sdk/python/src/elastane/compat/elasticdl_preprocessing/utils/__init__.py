@@ -1,0 +1,1 @@
+"""Published helpers of models. Owns: their names. Does not know about: models."""
