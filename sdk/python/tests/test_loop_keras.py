@@ -165,9 +165,32 @@ def test_a_checkpoint_of_a_model_of_other_shapes_changes_no_variable():
 
 def test_what_is_of_tensorflow_1_is_refused_when_it_is_called():
     needs("tensorflow")
-    from elastane.compat.elasticai_api.tensorflow import optimizer
+    from elastane.compat.elasticai_api.tensorflow import controller, optimizer
 
+    with pytest.raises(NotImplementedError, match="build_data_shard_service and ElasticDataShard"):
+        controller.TensorFlowV1AllReduceController(None, None)
     with pytest.raises(NotImplementedError, match="sessions of TensorFlow 1"):
         optimizer.AdjustBackwardPassesPerStepHook(None)
     with pytest.raises(ValueError, match="the optimizer is a int: take one of tf.keras.optimizers"):
         optimizer.DistributedOptimizer(3)
+
+
+def test_a_hook_of_sessions_reports_each_of_their_steps():
+    needs("tensorflow")
+    import tensorflow as tf
+
+    from elastane.compat.elasticai_api.tensorflow.hooks import ElasticDataShardReportHook
+
+    class Service:
+        reported = 0
+
+        def report_batch_done(self):
+            self.reported += 1
+
+    service = Service()
+    with tf.Graph().as_default():
+        step = tf.constant(1)
+        hooks = [ElasticDataShardReportHook(service)]
+        with tf.compat.v1.train.MonitoredSession(hooks=hooks) as session:
+            assert [session.run(step) for _ in range(3)] == [1, 1, 1]
+    assert service.reported == 3

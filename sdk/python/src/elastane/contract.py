@@ -96,7 +96,11 @@ def _name_zoo(zoo: str) -> None:
         sys.modules["model_zoo"] = package
 
 
-def _load(path: str) -> ModuleType:
+def load_module(path: str) -> ModuleType:
+    """The file as a module, which may import published names and its neighbours.
+
+    Raises ContractError for a file that cannot be read or imports what is not there.
+    """
     try:
         with open(path, "rb"):
             pass
@@ -139,7 +143,7 @@ def _symbol(module: ModuleType, zoo: str, name: str) -> Optional[Any]:
     if "." not in name:
         return getattr(module, name, None)
     file, _, symbol = name.rpartition(".")
-    return getattr(_load(os.path.join(zoo, *file.split(".")) + ".py"), symbol, None)
+    return getattr(load_module(os.path.join(zoo, *file.split(".")) + ".py"), symbol, None)
 
 
 def _need(value: Optional[Any], path: str, name: str, needs: Dict[str, str]) -> Any:
@@ -166,7 +170,7 @@ def load(
     the form is recognised: a file with an object `model` is of the form of May 2019, one with
     `custom_model` of the final one.
     """
-    module = _load(path)
+    module = load_module(path)
     if symbol is None and getattr(module, "model", None) is not None:
         if not any(hasattr(module, name) for name in (names.feed, *_FEEDS)):
             return _seed(module, path)
@@ -187,7 +191,7 @@ def load_definition(
     _find(zoo)
     _name_zoo(zoo)
     path = os.path.join(zoo, *file.split(".")) + ".py"
-    return _final(_load(path), path, symbol, names, mode, zoo)
+    return _final(load_module(path), path, symbol, names, mode, zoo)
 
 
 def _seed(module: ModuleType, path: str) -> Contract:

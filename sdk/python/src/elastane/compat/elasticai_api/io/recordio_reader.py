@@ -1,9 +1,18 @@
 """A published reader of RecordIO. Owns: several files as one sequence of records. Does not know
 about: the format (`elastane.readers`)."""
 
-from typing import Any, Iterator, List, Sequence
+from typing import Any, Iterator, List, NamedTuple, Sequence
 
 from elastane.readers import DataError, FileReader
+
+
+class RecordBlock(NamedTuple):
+    """The numbers of the records of a file."""
+
+    name: str
+    start: int
+    end: int
+    """Exclusive."""
 
 
 class RecordIOReader:
@@ -15,8 +24,9 @@ class RecordIOReader:
         for path in recordio_files:
             reader = FileReader(path, "RecordIO")
             for shard in reader.create_shards():
-                self._files.append((reader, shard, self._count))
-                self._count += shard.count
+                end = self._count + shard.count
+                self._files.append((reader, RecordBlock(shard.name, self._count, end)))
+                self._count = end
 
     def __len__(self) -> int:
         return self._count
@@ -30,7 +40,8 @@ class RecordIOReader:
         def on_bad(bad: Any) -> None:
             raise DataError(str(bad))
 
-        for reader, shard, first in self._files:
-            places = range(max(start - first, 0), min(end - first, shard.count))
-            for _, record in reader.read(shard.name, places, on_bad):
+        for reader, block in self._files:
+            first, last = max(start, block.start), min(end, block.end)
+            places = range(first - block.start, last - block.start)
+            for _, record in reader.read(block.name, places, on_bad):
                 yield record

@@ -1,13 +1,11 @@
-"""Published loggers. Owns: their names. Does not know about: where lines go; --log_level sets that."""
+"""Published loggers of models. Owns: their names. Does not know about: where lines go
+(`elastane.logs`)."""
 
 import logging
 
-
-def get_logger(name: str, level: str = "INFO", handlers: object = None) -> logging.Logger:
-    """The logger of this name."""
-    logger = logging.getLogger(name)
-    logger.setLevel(level)
-    return logger
-
+from elastane.logs import get_logger
 
 default_logger = logging.getLogger("elasticdl")
+stdout_logger = get_logger("elasticdl_stdout")
+
+__all__ = ["default_logger", "get_logger", "stdout_logger"]

@@ -1,0 +1,1 @@
+"""Published helpers. Owns: their names. Does not know about: workers."""

@@ -1,0 +1,1 @@
+"""Published name; see `elasticdl`."""
