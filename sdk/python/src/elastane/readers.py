@@ -46,9 +46,11 @@ class Metadata:
     """Description of tables for `feed`: empty for files of records."""
 
     def __init__(
-        self, column_names: Sequence[str] = (), column_dtypes: Optional[Dict[str, Any]] = None
+        self,
+        column_names: Optional[Sequence[str]] = None,
+        column_dtypes: Optional[Dict[str, Any]] = None,
     ) -> None:
-        self.column_names = list(column_names)
+        self.column_names = list(column_names or ())
         self.column_dtypes = dict(column_dtypes or {})
 
 
@@ -237,6 +239,19 @@ def parse_params(text: str) -> Dict[str, Any]:
     return out
 
 
+def check_type(reader_type: Optional[str]) -> None:
+    """Raises DataError for a type of readers that is not here."""
+    if reader_type is None or reader_type in READER_TYPES:
+        return
+    what = f"reader_type {reader_type!r} is not one of {', '.join(READER_TYPES)}"
+    if reader_type == "ODPS":
+        raise DataError(
+            f"{what}: write the rows of the table of MaxCompute to a .csv file or RecordIO, or read "
+            "them in custom_data_reader in the model's file"
+        )
+    raise DataError(f"{what}; other sources: write custom_data_reader in the model's file")
+
+
 def open_reader(
     origin: str,
     params: str = "",
@@ -250,11 +265,7 @@ def open_reader(
             custom(data_origin=origin, records_per_task=records_per_task, **options)
         )
     reader_type = options.pop("reader_type", None)
-    if reader_type is not None and reader_type not in READER_TYPES:
-        raise DataError(
-            f"reader_type {reader_type!r} is not one of {', '.join(READER_TYPES)}; "
-            "other sources: write custom_data_reader in the model's file"
-        )
+    check_type(reader_type)
     if options:
         raise DataError(
             f"readers of files have no parameter {sorted(options)[0]!r}; known: reader_type"

@@ -1,10 +1,17 @@
 """The published base of readers. Owns: its methods. Does not know about: files."""
 
-from typing import Any, Iterator
+from typing import Any, Dict, Iterator, List
 
 from elastane.readers import Metadata
 
-__all__ = ["AbstractDataReader", "Metadata"]
+__all__ = ["AbstractDataReader", "Metadata", "check_required_kwargs"]
+
+
+def check_required_kwargs(required_args: List[str], kwargs: Dict[str, Any]) -> None:
+    """Raises ValueError with the names of required arguments that are missing."""
+    missing = [name for name in required_args if name not in kwargs]
+    if missing:
+        raise ValueError(f"missing arguments: {', '.join(missing)}")
 
 
 class AbstractDataReader:
