@@ -162,3 +162,13 @@ def test_a_shard_that_another_worker_has_counts_for_no_other(job, loop):
     assert held.visited == 0
     service.report_batch_done(4)
     assert held.visited == 4 and (first.start, second.start) == (0, 6)
+
+
+def test_the_size_of_a_data_set_is_that_of_its_files(job, loop, tmp_path):
+    (tmp_path / "a.csv").write_text("1\n2\n")
+    (tmp_path / "b.csv").write_text("3\n")
+    named = {"master_client": loop, "training_data": str(tmp_path), "starts": False}
+    service = RecordIndexService(4, 1, **named)
+    assert service.dataset_size == 3
+    with pytest.raises(ValueError, match="dataset_size is missing: .*, or training_data"):
+        RecordIndexService(4, 1, master_client=loop, starts=False)

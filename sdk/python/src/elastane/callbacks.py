@@ -8,6 +8,7 @@ the model that the step starts at, and `on_train_end()` once. It sets `model`, w
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Callable, Dict, List, Optional
 
 _CALLED = ("on_train_batch_begin", "on_batch_begin", "on_train_end")
@@ -35,6 +36,22 @@ class CallbackError(ValueError):
     """Something among the callbacks of a model that is none."""
 
 
+def _fits(function: Callable[..., Any], *arguments: Any) -> bool:
+    """True if the function can be called with these arguments, or does not say what it takes."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:
+        pass
+    return True
+
+
+def _call(hook: Callable[..., Any], *arguments: Any) -> None:
+    """Calls a hook, with empty logs if it requires them as hooks of Keras do."""
+    hook(*arguments) if _fits(hook, *arguments) else hook(*arguments, {})
+
+
 class LearningRateScheduler:
     """The learning rate of a step is `schedule(version)`, of the version that it starts at."""
 
@@ -43,6 +60,11 @@ class LearningRateScheduler:
     def __init__(self, schedule: Callable[[int], float]) -> None:
         if not callable(schedule):
             raise TypeError("LearningRateScheduler takes a function of the version of the model")
+        if not _fits(schedule, 0):
+            raise TypeError(
+                "the schedule of LearningRateScheduler takes one argument, the version of the model: "
+                "compute the rate from it, as in lambda version: 0.1 * 0.99**version"
+            )
         self.schedule = schedule
 
     def set_model(self, model: Any) -> None:
@@ -125,7 +147,7 @@ class Callbacks:
             hook = getattr(callback, "on_train_batch_begin", None)
             hook = hook or getattr(callback, "on_batch_begin", None)
             if hook is not None:
-                hook(version)
+                _call(hook, version)
         if self._stopped_at is None and self.has_stopped:
             self._stopped_at = version
 
@@ -146,7 +168,7 @@ class Callbacks:
         """The training has ended."""
         for callback in self._callbacks:
             if hasattr(callback, "on_train_end"):
-                callback.on_train_end()
+                _call(callback.on_train_end)
 
 
 class MaxStepsStopping:

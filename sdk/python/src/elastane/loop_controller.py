@@ -100,13 +100,14 @@ class AllReduceController:
         num_epochs: Optional[int] = None,
         dataset_size: Optional[int] = None,
         shuffle: bool = False,
+        training_data: Optional[str] = None,
         **named: Any,
     ) -> Made:
-        """A controller with a `RecordIndexService` of these numbers, as `data_shard_service`; its
-        published name is `create_elastic_controller`."""
-        service = RecordIndexService(
-            batch_size, num_epochs, dataset_size, shuffle, starts=False, **named
-        )
+        """A controller with a `RecordIndexService` of these numbers, or of the records of
+        `training_data`, as `data_shard_service`; its published name is
+        `create_elastic_controller`."""
+        named.update(training_data=training_data, starts=False)
+        service = RecordIndexService(batch_size, num_epochs, dataset_size, shuffle, **named)
         controller = cls(service)
         service.start()
         return controller

@@ -21,6 +21,7 @@ from .connection import CallError, Interrupted
 from .loop import Loop, LoopError, of_environment
 from .master import Prefetch, Work
 from .protocol import messages as pb
+from .readers import open_reader
 from .sharing import log
 
 TRAINING = 1
@@ -108,13 +109,15 @@ class DataShardService:
     Args:
         batch_size: records of a minibatch.
         num_epochs: how often all records are trained. It is that of the job, or the job has none.
-        dataset_size: number of records.
+        dataset_size: number of records; without it, those of training_data.
         shuffle: in each epoch all records are in another order; `Shard.indices` has it.
         shuffle_shards: in each epoch shards are in another order.
         task_type: `TRAINING`.
         num_minibatches_per_shard: the job sets it, with `--num_minibatches_per_task`; here it is
             for the published form only.
         dataset_name, master_client: for the published forms only.
+        training_data: a file or a folder of RecordIO or CSV; its records are numbered from the first
+            file to the last, by name, as `RecordIOReader` numbers them.
 
     Raises:
         LoopError: outside of a job, or if num_epochs is not that of the job. The first worker
@@ -134,13 +137,19 @@ class DataShardService:
         num_minibatches_per_shard: int = 0,
         dataset_name: str = "",
         master_client: Any = None,
+        training_data: Optional[str] = None,
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; it is at least 1")
         if task_type != TRAINING:
             raise ValueError(f"task_type is {task_type}; a custom training loop has {TRAINING}")
+        if training_data and dataset_size is None:
+            dataset_size = sum(shard.count for shard in open_reader(training_data).create_shards())
         if not dataset_size or dataset_size < 1:
-            raise ValueError("dataset_size is missing: the number of records of the data set")
+            raise ValueError(
+                "dataset_size is missing: the number of records of the data set, or training_data, "
+                "the path of its files"
+            )
         self.batch_size, self.dataset_size = batch_size, dataset_size
         self.loop: Loop = master_client or of_environment()
         self._name = dataset_name
