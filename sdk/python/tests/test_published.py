@@ -2,17 +2,74 @@
 with a reason and what to do instead."""
 
 import csv
+import json
+import os
+import pathlib
+import re
+import subprocess
 import sys
 import types
 
 import pytest
+from conftest import needs
 
 from elastane import contract
 from elastane.callbacks import Callbacks
 from elastane.readers import DataError
 
+HERE = pathlib.Path(__file__).parent
+NAMES = HERE / "published_names.json"
+REFERENCE = HERE.parents[2] / "docs" / "reference" / "elasticdl.md"
 # Before an installed wheel.
 sys.path.insert(0, contract.compatibility_path())
+
+
+def documented():
+    """For each module of the reference's table, the names that are given and those that are
+    refused."""
+    rows = re.findall(r"^\| `([\w.]+)` \| (.*) \| (.*) \|$", section(), re.M)
+    return {module: [re.findall(r"`([\w.]+)`", cell) for cell in cells] for module, *cells in rows}
+
+
+def section():
+    return REFERENCE.read_text(encoding="utf-8").partition("\n## Published modules\n")[2]
+
+
+def test_the_reference_lists_what_is_published():
+    published = json.loads(NAMES.read_text(encoding="utf-8"))
+    listed = {of: sorted(given + refused) for of, (given, refused) in documented().items()}
+    assert listed == {of: sorted(names) for of, names in published.items()}
+
+
+def test_each_module_of_the_compatibility_packages_is_listed():
+    """A module that has more than its description has published names."""
+    folder = pathlib.Path(contract.compatibility_path())
+    found = set()
+    for path in folder.rglob("*.py"):
+        is_package = path.name == "__init__.py"
+        if is_package and not re.search("^from ", path.read_text(encoding="utf-8"), re.M):
+            continue
+        parts = path.relative_to(folder).with_suffix("").parts
+        found.add(".".join(part for part in parts if part != "__init__"))
+    assert found == set(documented())
+
+
+def test_each_published_name_is_given_or_refused_with_what_to_do_instead():
+    needs("tensorflow", "torch")
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path), TF_CPP_MIN_LOG_LEVEL="3")
+    command = [sys.executable, str(HERE / "import_published.py"), str(NAMES)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    for module, states in json.loads(done.stdout.splitlines()[-1]).items():
+        given, refused = documented()[module]
+        for name, state in states.items():
+            if name in given:
+                is_there = state == "given" or "pip install torchvision" in state
+                assert is_there, f"{module}.{name}: {state}"
+                continue
+            what, says, instead = state.partition(" cannot be had here: ")
+            assert name in refused and says and what.endswith(name), f"{module}.{name}: {state}"
+            assert len(instead.split()) > 3, state
 
 
 class Task:
