@@ -11,7 +11,8 @@ import numpy as np
 from elastane import codec, example
 from elastane.recordio import write_records
 
-FORMATS = ("examples", "bytes", "lines")
+FORMATS = ("examples", "bytes", "lines", "table")
+TEXTS = ("lines", "table")
 _COLUMNS = [
     codec.Column("x", np.dtype(np.float32), (8,)),
     codec.Column("label", np.dtype(np.int64), (1,)),
@@ -29,7 +30,7 @@ def points(count=240, seed=7):
 
 def encode(form, point, ids, label):
     """A record of this format."""
-    if form == "lines":
+    if form in TEXTS:
         return ",".join(map(str, [*point, label])).encode()
     if form == "bytes":
         return codec.encode(_COLUMNS, {"x": point, "label": np.array([label])})
@@ -43,11 +44,14 @@ def records(form, count=240, seed=7):
 
 
 def write(folder, form, count, seed, files=1):
-    """Writes records into `folder`, or as lines into the file FOLDER.csv; returns the path."""
+    """Writes records into `folder`, or as lines into the file FOLDER.csv, of which a table has one more
+    with the names of the columns; returns the path."""
     made = list(records(form, count, seed))
-    if form == "lines":
+    if form in TEXTS:
         path = f"{folder}.csv"
         with open(path, "wb") as file:
+            if form == "table":
+                file.write(b"x0,x1,x2,x3,x4,x5,x6,x7,label\n")
             file.writelines(line + b"\n" for line in made)
         return path
     os.makedirs(folder)

@@ -2,13 +2,20 @@
 and vectors."""
 
 import tensorflow as tf
-from elasticdl_preprocessing.layers import Hashing, Normalizer, SparseEmbedding, ToSparse
+from elasticdl.python.elasticdl.callbacks import LearningRateScheduler
+from elasticdl_preprocessing.layers import SparseEmbedding
+from elasticdl_preprocessing.layers.hashing import Hashing
+from elasticdl_preprocessing.layers.normalizer import Normalizer
+from elasticdl_preprocessing.layers.to_sparse import ToSparse
+from elasticdl_preprocessing.utils.analyzer_utils import get_stddev
+from elasticdl_preprocessing.utils.decorators import declare_model_inputs
 
 
+@declare_model_inputs("x", "ids")
 class CustomModel(tf.keras.Model):
     def __init__(self):
         super().__init__(name="prepared")
-        self.normalized = Normalizer(0.0, 2.0)
+        self.normalized = Normalizer(0.0, get_stddev("x", 2.0))
         self.hashed, self.sparse = Hashing(num_bins=64), ToSparse()
         self.vectors = SparseEmbedding(64, 4, combiner="sum")
         self.hidden = tf.keras.layers.Dense(16, activation="relu")
@@ -39,6 +46,13 @@ def loss(labels, predictions):
 
 def optimizer():
     return tf.keras.optimizers.Adam(0.02)
+
+
+def callbacks():
+    def _schedule(batch):
+        return 0.02 if batch < 1000 else 0.01
+
+    return [LearningRateScheduler(_schedule)]
 
 
 def eval_metrics_fn():
