@@ -67,8 +67,7 @@ FORMS = (
     Form("subclass, two outputs; RecordIO", "subclass_2020.CustomModel"),
     Form("functional, one number; RecordIO", "regression_2020.custom_model", has_classes=False),
     Form("Sequential; lines of text", "lines.custom_model", "lines"),
-    Form("functional, `custom_data_reader`; CSV", "rows_2020.custom_model", "lines"),
-    Form("functional, `CSVDataReader(sep=, columns=)`; CSV", "table_2020.custom_model", "table"),
+    Form("functional, `custom_data_reader`; CSV", "rows_2020.custom_model", "table"),
     Form("feature columns; RecordIO", "columns.custom_model", frameworks=("keras-legacy",)),
     Form("embedding of ElasticDL; RecordIO", "embedding_2020.custom_model", has_tables=True),
     Form("`elasticdl_preprocessing`; RecordIO", "preprocess_2020.CustomModel"),
@@ -92,7 +91,7 @@ SOME = (
     ("may_2019", "keras-3", 1),
     ("columns.custom_model", "keras-legacy", 5),
     ("embedding_2020.custom_model", "keras-3", 3),
-    ("table_2020.custom_model", "keras-3", 0),
+    ("rows_2020.custom_model", "keras-3", 0),
     ("torch_2020.custom_model", "torch", 2),
     ("loop_torch", "torch", 5),
 )
