@@ -292,6 +292,53 @@ def test_the_published_layer_of_keras(tmp_path):
         found.step(batch)
 
 
+SPARSE = KERAS.replace(
+    """    one = Embedding(3, name="one")(ids)
+    two = Embedding(3, name="two", combiner="mean")(ids)
+""",
+    """    sparse = ToSparse(-1)(ids)
+    one = Embedding(3, name="one", combiner="sum")(sparse)
+    two = Embedding(3, name="two", combiner="sqrtn")(sparse)
+""",
+).replace("import Embedding\n", "import Embedding\nfrom elasticdl_preprocessing.layers import ToSparse\n")
+
+
+@pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
+def test_sparse_ids_are_combined_like_dense_ones(combiner):
+    tf = pytest.importorskip("tensorflow")
+    from elastane.keras import Embedding as Layer
+
+    layer = Layer(2, combiner=combiner)
+    layer.lookup.table.source = Memory()
+    dense = layer(tf.constant([[5, 7], [7, 7]])).numpy()
+    # The second record has no id, the last one has them twice.
+    ids = tf.SparseTensor([[0, 0], [0, 3], [2, 1], [2, 2]], [5, 7, 7, 7], [3, 4])
+    found = layer(ids).numpy()
+    assert np.allclose(found[[0, 2]], dense) and not found[1].any()
+
+
+def test_a_model_with_sparse_ids_trains_and_is_exported(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    (tmp_path / "model.py").write_text(SPARSE)
+    found = backends.choose(contract.load(str(tmp_path / "model.py")))
+    tables = {table.name: table for table in found.embeddings()}
+    for table in tables.values():
+        table.source = Memory(0.1)
+    ids = tf.constant([[1, 2, 2], [-1, -1, 4]], tf.int64)
+    batch = backends.Batch(ids, tf.constant([0, 1]), [(0, b"")])
+    found.build(batch)
+    for table in tables.values():
+        check_gradient(found, batch, table, 2, 1)
+    before = found.predict(batch)
+    for table in tables.values():
+        known = np.array([1, 2, 4], np.uint64)
+        rows = table.source.rows(table, known)
+        table.source.stored_rows = lambda table, known=known, rows=rows: (known, rows)
+    found.save(str(tmp_path / "out"))
+    exported = tf.saved_model.load(str(tmp_path / "out"))
+    assert np.allclose(before, exported.serve(ids), atol=1e-6)
+
+
 def test_what_the_layer_of_keras_cannot_do_is_refused(tmp_path):
     tf = pytest.importorskip("tensorflow")
     from elastane.keras import Embedding as Layer
@@ -302,7 +349,8 @@ def test_what_the_layer_of_keras_cannot_do_is_refused(tmp_path):
             lambda: Layer(3, embeddings_initializer=tf.keras.initializers.GlorotNormal()),
             "rows cannot begin with GlorotNormal",
         ),
-        (lambda: Layer(3)(tf.ragged.constant([[1], [2, 3]])), "make it dense"),
+        (lambda: Layer(3)(tf.ragged.constant([[1], [2, 3]])), r"make it sparse, with to_sparse\(\)"),
+        (lambda: Layer(3)(tf.sparse.from_dense([[1]])), "got a SparseTensor: give it a combiner"),
     ):
         with pytest.raises(EmbeddingError, match=what):
             made()

@@ -115,7 +115,8 @@ class Embedding(tf.keras.layers.Layer):  # type: ignore[misc]
 
     Its table is called like the layer. Without `input_dim` any whole number of 64 bits is an id. With
     `combiner` the vectors of a row of ids, of shape [records, ids], become one: their `sum`, their
-    `mean`, or their sum by the root of their number (`sqrtn`).
+    `mean`, or their sum by the root of their number (`sqrtn`). A `SparseTensor` needs a combiner; a
+    record without ids gets zeros.
     """
 
     def __init__(
@@ -144,11 +145,13 @@ class Embedding(tf.keras.layers.Layer):  # type: ignore[misc]
 
     def call(self, inputs: Any) -> Any:
         """Vectors of these ids."""
-        if isinstance(inputs, (tf.SparseTensor, tf.RaggedTensor)):
+        if isinstance(inputs, tf.RaggedTensor):
             raise EmbeddingError(
-                f"layer {self.name!r} got a {type(inputs).__name__}: make it dense, with an id of its "
-                "own for what is not there"
+                f"layer {self.name!r} got a RaggedTensor: make it sparse, with to_sparse() and a "
+                "combiner, or dense, with an id of its own for what is not there"
             )
+        if isinstance(inputs, tf.SparseTensor):
+            return self._of_sparse(inputs)
         ids = tf.cast(inputs, tf.int64)
         vectors = self._lookup(tf.reshape(ids, [-1]))
         vectors = tf.reshape(vectors, tf.concat([tf.shape(ids), [self.output_dim]], 0))
@@ -160,6 +163,21 @@ class Embedding(tf.keras.layers.Layer):  # type: ignore[misc]
         summed = tf.reduce_sum(vectors, -2)
         count = tf.cast(tf.shape(ids)[-1], tf.float32)
         return summed if self.combiner == "sum" else summed / tf.sqrt(count)
+
+    def _of_sparse(self, inputs: Any) -> Any:
+        if self.combiner is None or self.mask_zero:
+            raise EmbeddingError(
+                f"layer {self.name!r} got a SparseTensor: give it a combiner, one of "
+                f"{', '.join(_COMBINERS)}, and no mask_zero"
+            )
+        vectors = self._lookup(tf.cast(inputs.values, tf.int64))
+        combine = {
+            "sum": tf.math.unsorted_segment_sum,
+            "mean": tf.math.unsorted_segment_mean,
+            "sqrtn": tf.math.unsorted_segment_sqrt_n,
+        }[self.combiner]
+        combined = combine(vectors, inputs.indices[:, 0], inputs.dense_shape[0])
+        return tf.ensure_shape(combined, [None, self.output_dim])
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """With `mask_zero`, where the id is not 0."""
