@@ -2,17 +2,13 @@
 
 import tensorflow as tf
 from elasticdl.python.elasticdl.feature_column import feature_column
-from elasticdl_preprocessing.feature_column import feature_column as edl_fc
 
 
 def custom_model():
     bins = tf.feature_column.categorical_column_with_identity("ids", 8)
-    numbers = tf.feature_column.numeric_column("x", shape=(8,))
-    signs = tf.feature_column.bucketized_column(numbers, [0.0])
-    both = edl_fc.concatenated_categorical_column([bins, signs])
     columns = [
-        numbers,
-        feature_column.embedding_column(both, 2),
+        tf.feature_column.numeric_column("x", shape=(8,)),
+        feature_column.embedding_column(bins, 2),
     ]
     return tf.keras.Sequential([tf.keras.layers.DenseFeatures(columns), tf.keras.layers.Dense(3)])
 

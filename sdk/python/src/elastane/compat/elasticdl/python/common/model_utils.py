@@ -6,23 +6,19 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from elastane.contract import load_module
 from elastane.readers import parse_params
-from elastane.refused import all_refused
+from elastane.refused import all_refused, refused
 
 _MODULE = "elasticdl.python.common.model_utils"
-_OF_WORKER = (
-    *("get_model_spec", "get_optimizer_info", "get_training_func_spec"),
-    *("load_callbacks_from_module", "set_callback_parameters"),
-)
-(
-    get_model_spec,
-    get_optimizer_info,
-    get_training_func_spec,
-    load_callbacks_from_module,
-    set_callback_parameters,
-) = all_refused(
+get_model_spec, get_optimizer_info, load_callbacks_from_module, set_callback_parameters = all_refused(
     _MODULE,
     "a worker does that itself: elastane.contract.load_definition(model_zoo, model_def) has all parts",
-    *_OF_WORKER,
+    *("get_model_spec", "get_optimizer_info"),
+    *("load_callbacks_from_module", "set_callback_parameters"),
+)
+get_training_func_spec = refused(
+    f"{_MODULE}.get_training_func_spec",
+    "a worker calls no function train(dataset, controller) of a model's file: make it a script with "
+    "create_elastic_controller(...), and start it with --job_command",
 )
 save_checkpoint_to_file, load_from_checkpoint_file = all_refused(
     _MODULE,
