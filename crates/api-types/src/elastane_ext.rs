@@ -117,17 +117,6 @@ pub struct Eviction {
     pub beneficiary: Option<crate::WorkloadName>,
 }
 
-/// The page of a reason code, as in `docs/reference/codes/`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct CodePage {
-    /// The code, such as `P102`.
-    pub code: String,
-    /// Its name, such as `NotEnoughGpus`.
-    pub name: String,
-    /// Meaning, numbers and remedy, in Markdown.
-    pub text: String,
-}
-
 /// Answer of `GET /elastane/v1/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -9,6 +9,7 @@ mod asset;
 mod audit;
 mod change;
 mod cluster;
+mod code_page;
 mod department;
 mod diagnosis;
 mod elastane_ext;
@@ -75,6 +76,7 @@ pub use cluster::{
     NodePlatform, NodeScheduling, NodeStatusConditionDetails, Nodes, SimulatedNode, Taint,
     TaintEffect, TaintKey,
 };
+pub use code_page::CodePage;
 pub use department::{
     DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,
     DepartmentUpdateRequest, DepartmentsPage,
@@ -84,8 +86,8 @@ pub use diagnosis::{
     WorkloadAhead, WorkloadHolding,
 };
 pub use elastane_ext::{
-    CodePage, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Eviction, Explanation, Gpu,
-    GpuFault, GpuPod, Gpus, Health, Isolation, Leftover, LimitsKept, LiveEvent, NodeStatus, Outage,
+    ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Eviction, Explanation, Gpu, GpuFault,
+    GpuPod, Gpus, Health, Isolation, Leftover, LimitsKept, LiveEvent, NodeStatus, Outage,
     OutageKind, PodStates, Reason, SessionEnd, ShareInPool, Status, Stopped, Ticket, TicketRequest,
     Volume, Volumes, WebSocketTicket, WorkloadExtras,
 };

@@ -143,6 +143,15 @@ fn begin_with(flags: &str) -> Option<(Cluster, Kube, Sandbox, String)> {
     Some((cluster, kube, sandbox, server))
 }
 
+/// The condition of a pod that waits and the answer of `explain` have the same sentences; the
+/// condition has the code of the first reason alone.
+fn assert_same_sentences(message: &str, explained: &str) {
+    let (_, sentences) = explained.split_once(" waits: P102 ").expect(explained);
+    let (first, other) = sentences.split_once(" P203 ").expect(explained);
+    let rest = message.strip_prefix(&format!("P102: {first}; ")).expect(message);
+    assert!(other.starts_with(rest), "{message}: {explained}");
+}
+
 #[test]
 fn pods_of_two_projects_share_twenty_nodes_by_quota() {
     let Some((_cluster, kube, mut sandbox, server)) = begin() else { return };
@@ -178,11 +187,7 @@ fn pods_of_two_projects_share_twenty_nodes_by_quota() {
     assert_eq!(reason, "Unschedulable", "{message}");
     assert!(message.starts_with("P102: needs 1 GPU; no GPU of 20 nodes is free"), "{message}");
     let explained = explained(&sandbox, &format!("elastane explain pod team-a/{name}"));
-    // The condition has the code of the first reason alone.
-    let (_, sentences) = explained.split_once(" waits: P102 ").expect(&explained);
-    let (first, other) = sentences.split_once(" P203 ").expect(&explained);
-    let rest = message.strip_prefix(&format!("P102: {first}; ")).expect(&message);
-    assert!(other.starts_with(rest), "{message}: {explained}");
+    assert_same_sentences(&message, &explained);
 
     // A pod of the second project has a right to its quota.
     kube.pod("team-b", "b1", &json!({}));
