@@ -104,6 +104,19 @@ def test_rows_of_named_columns(iris):
     assert len(list(without.read_records(Task(iris, 0, 4)))) == 4
 
 
+def test_readers_take_tasks_of_both_ages_and_lines_in_another_order(iris):
+    from elasticdl.python.data.reader.csv_reader import CSVDataReader
+    from elasticdl.python.data.reader.text_reader import TextDataReader
+
+    earlier = Task(iris, 1, 4)
+    final = types.SimpleNamespace(shard=types.SimpleNamespace(name=str(iris), start=1, end=4))
+    for reader in (TextDataReader(filename=str(iris)), CSVDataReader(sep=";")):
+        assert list(reader.read_records(final)) == list(reader.read_records(earlier)) != []
+    lines = TextDataReader(filename=str(iris), records_per_task=2)
+    in_order = list(lines.read_records(final))
+    assert sorted(lines.read_records(final, shuffle=True)) == sorted(in_order)
+
+
 def test_columns_that_are_not_there_are_named(iris):
     from elasticdl.python.data.reader.csv_reader import CSVDataReader
 

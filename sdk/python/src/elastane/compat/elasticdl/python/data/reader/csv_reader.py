@@ -6,7 +6,7 @@ from typing import Any, Iterator, List, Optional, Sequence
 
 from elastane.readers import DataError, FileReader, Metadata, Shard
 
-from .data_reader import AbstractDataReader
+from .data_reader import AbstractDataReader, records_of
 
 
 class CSVDataReader(AbstractDataReader):
@@ -37,9 +37,9 @@ class CSVDataReader(AbstractDataReader):
 
     def read_records(self, task: Any) -> Iterator[List[str]]:
         """Raises DataError for a column that the file does not have."""
-        name = getattr(task, "shard_name", None) or task.shard.name
+        name, start, end = records_of(task)
         reader = self._reader or FileReader(name, "CSV")
-        rows = self._rows(reader, name, range(task.start + self._header, task.end + self._header))
+        rows = self._rows(reader, name, range(start + self._header, end + self._header))
         if not self._header:
             yield from rows
             return
@@ -52,7 +52,7 @@ class CSVDataReader(AbstractDataReader):
                 f"{', '.join(header)}"
             )
         places = [header.index(column) for column in wanted]
-        for number, row in enumerate(rows, task.start):
+        for number, row in enumerate(rows, start):
             if len(row) != len(header):
                 raise DataError(
                     f"record {number} of {name} has {len(row)} columns, and the first line "

@@ -1,6 +1,6 @@
 """The published base of readers. Owns: its methods. Does not know about: files."""
 
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Tuple
 
 from elastane.readers import Metadata
 
@@ -14,6 +14,15 @@ def check_required_kwargs(required_args: List[str], kwargs: Dict[str, Any]) -> N
         raise ValueError(f"missing arguments: {', '.join(missing)}")
 
 
+def records_of(task: Any) -> Tuple[str, int, int]:
+    """The shard's name, the first record and the end of a task: the final form has them in
+    `task.shard`, the earlier one in the task."""
+    shard = getattr(task, "shard", None)
+    if shard is None:
+        return task.shard_name, task.start, task.end
+    return shard.name, shard.start, shard.end
+
+
 class AbstractDataReader:
     """Base of a model's own readers, which `custom_data_reader` returns."""
 
@@ -21,7 +30,7 @@ class AbstractDataReader:
         self._kwargs = kwargs
 
     def read_records(self, task: Any) -> Iterator[Any]:
-        """The records of `task.shard`, from `task.start` to `task.end`."""
+        """The records of `task.shard`, from its `start` to its `end`."""
         raise NotImplementedError
 
     def create_shards(self) -> Any:

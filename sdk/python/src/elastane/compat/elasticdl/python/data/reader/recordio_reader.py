@@ -5,7 +5,7 @@ from typing import Any, Iterator
 
 from elastane import readers
 
-from .data_reader import AbstractDataReader
+from .data_reader import AbstractDataReader, records_of
 
 
 class RecordIODataReader(AbstractDataReader):
@@ -16,9 +16,8 @@ class RecordIODataReader(AbstractDataReader):
         self._reader = readers.FileReader(data_dir, "RecordIO")
 
     def read_records(self, task: Any) -> Iterator[bytes]:
-        places = range(task.start, task.end)
-        name = getattr(task, "shard_name", None) or task.shard.name
-        for _, record in self._reader.read(name, places):
+        name, start, end = records_of(task)
+        for _, record in self._reader.read(name, range(start, end)):
             yield record
 
     def create_shards(self) -> Any:
