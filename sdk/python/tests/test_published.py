@@ -201,11 +201,13 @@ def test_helpers_that_load_a_model(tmp_path):
 
 def test_loggers(tmp_path):
     from elasticai_api.util.log_utils import default_logger, get_logger
+    from elasticdl.python.common import log_utils
 
     assert default_logger.name == "elastic.logger"
+    assert get_logger("of a loop", "INFO", None, True).handlers == []
     file = tmp_path / "log"
     for _ in range(2):
-        get_logger("of a test", "WARNING", filename=str(file)).warning("said")
+        log_utils.get_logger("of a test", "WARNING", str(file)).warning("said")
     assert file.read_text() == "said\nsaid\n"
 
 

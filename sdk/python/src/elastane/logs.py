@@ -10,8 +10,8 @@ from typing import Iterable, Optional
 def get_logger(
     name: str,
     level: str = "INFO",
-    handlers: Optional[Iterable[logging.Handler]] = None,
     filename: Optional[str] = None,
+    handlers: Optional[Iterable[logging.Handler]] = None,
     update: bool = False,
 ) -> logging.Logger:
     """The logger of this name. `handlers` take its lines in place of those of the process, and the
