@@ -36,7 +36,10 @@ test("a password that was given out is changed at the first login", async ({
   );
   await expect(page.getByText("--user lead@example.com --role ROLE")).toBeVisible();
 
-  await page.getByRole("button", { name: /lead@example.com/u }).click();
+  await page
+    .getByRole("banner")
+    .getByRole("button", { name: /lead@example.com/u })
+    .click();
   await page.getByRole("menuitem", { name: "Sign out", exact: true }).click();
   await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
   await page.getByLabel("User").fill("lead@example.com");
