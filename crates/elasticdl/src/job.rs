@@ -1,6 +1,7 @@
 //! A job, independent of the form of its command line. Owns: the combined meaning of the flags.
 //! Does not know about: how a job is submitted.
 
+mod resources;
 mod sharing;
 
 use std::path::{Path, PathBuf};
@@ -8,10 +9,13 @@ use std::str::FromStr as _;
 
 use elastic::High;
 
+use resources::Of;
+pub use resources::PodResources;
+pub(crate) use resources::WORKER_REQUEST;
 pub(crate) use sharing::{is_all_reduced, processes};
 
 use crate::parse::{Form, Values};
-use crate::values::{self, Resources, Volume, VolumeSource};
+use crate::values::{self, Volume, VolumeSource};
 
 /// Volume claim that the first form mounts.
 const SEED_CLAIM: &str = "fileserver-claim";
@@ -69,18 +73,6 @@ pub struct Job {
     pub told: Vec<(&'static str, String)>,
 }
 
-/// Flag with the resources of a worker, and so its number of GPUs.
-pub(crate) const WORKER_REQUEST: &str = "worker_resource_request";
-
-/// Resource requests and limits of a pod.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PodResources {
-    /// Requests.
-    pub request: Resources,
-    /// Limits.
-    pub limit: Resources,
-}
-
 /// Error of a combination of flags.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
@@ -130,14 +122,6 @@ pub enum JobError {
     Value(&'static str, String),
 }
 
-/// Part of a job to which flags apply.
-#[derive(Debug, Clone, Copy)]
-enum Of {
-    Master,
-    Worker,
-    Server,
-}
-
 impl Job {
     /// The job of these flags; relative paths start at `folder`.
     ///
@@ -177,8 +161,8 @@ impl Job {
                 .to_owned(),
             image,
             python,
-            master: part(values, form, Of::Master)?,
-            worker: part(values, form, Of::Worker)?,
+            master: resources::part(values, form, Of::Master)?,
+            worker: resources::part(values, form, Of::Worker)?,
             servers: servers(values, form)?,
             workers,
             workers_min,
@@ -312,74 +296,8 @@ fn servers(values: &Values, form: Form) -> Result<Option<(u32, PodResources)>, J
         Form::Seed => Ok(None),
         _ => match values.count("num_ps_pods") {
             0 => Ok(None),
-            number => Ok(Some((number, part(values, form, Of::Server)?))),
+            number => Ok(Some((number, resources::part(values, form, Of::Server)?))),
         },
-    }
-}
-
-fn part(values: &Values, form: Form, part: Of) -> Result<PodResources, JobError> {
-    let [cpu, cpu_max, memory, memory_max, request, limit] = match part {
-        Of::Master => [
-            "master_cpu_request",
-            "master_cpu_limit",
-            "master_memory_request",
-            "master_memory_limit",
-            "master_resource_request",
-            "master_resource_limit",
-        ],
-        Of::Worker => [
-            "worker_cpu_request",
-            "worker_cpu_limit",
-            "worker_memory_request",
-            "worker_memory_limit",
-            WORKER_REQUEST,
-            "worker_resource_limit",
-        ],
-        // The first form has no parameter servers.
-        Of::Server => ["", "", "", "", "ps_resource_request", "ps_resource_limit"],
-    };
-    if form == Form::Seed {
-        let amount = |cpu: &'static str, memory: &'static str| {
-            Ok(Resources {
-                cpu_millis: Some(of(cpu, values::millicores(values.text(cpu)))?),
-                memory_bytes: Some(of(memory, values::memory(values.text(memory)))?),
-                ..Resources::default()
-            })
-        };
-        let pod =
-            PodResources { request: amount(cpu, memory)?, limit: amount(cpu_max, memory_max)? };
-        return pod.checked(values, &[(cpu, cpu_max), (memory, memory_max)]);
-    }
-    let asked = of(request, values::resources(values.text(request)))?;
-    let most = match values.some(limit) {
-        Some(text) => of(limit, values::resources(text))?,
-        None => asked,
-    };
-    PodResources { request: asked, limit: most }.checked(values, &[(request, limit); 3])
-}
-
-impl PodResources {
-    /// These amounts, if no limit is below its request; with the flags of requests and limits of
-    /// cpu, memory and gpu, as far as the form has them.
-    fn checked(
-        self,
-        values: &Values,
-        flags: &[(&'static str, &'static str)],
-    ) -> Result<Self, JobError> {
-        let Self { request: asked, limit: most } = self;
-        let amounts = [
-            ("cpu", asked.cpu_millis, most.cpu_millis),
-            ("memory", asked.memory_bytes, most.memory_bytes),
-            ("gpu", asked.gpus.map(u64::from), most.gpus.map(u64::from)),
-        ];
-        for ((of, asked, most), &(request, flag)) in amounts.into_iter().zip(flags) {
-            if most.is_some_and(|most| asked.is_some_and(|asked| most < asked)) {
-                let (value, requested) = (values.text(flag), values.text(request));
-                let (value, requested) = (value.to_owned(), requested.to_owned());
-                return Err(JobError::BelowRequest { flag, value, of, request, requested });
-            }
-        }
-        Ok(self)
     }
 }
 
@@ -478,155 +396,4 @@ fn master_flags(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::ffi::OsString;
-
-    use super::*;
-    use crate::parse::{Invocation, parse};
-
-    fn job(line: &str) -> Result<Job, String> {
-        let words = std::iter::once("elasticdl").chain(line.split_whitespace());
-        let argv: Vec<OsString> = words.map(OsString::from).collect();
-        let Invocation::Job(form, values) = parse(&argv).expect(line).asked else {
-            panic!("{line} is no job");
-        };
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        Job::new(form, &values, folder).map_err(|error| error.to_string())
-    }
-
-    const SEED: &str = "--job_name=j --model_file=src/lib.rs --image_base=i --train_data_dir=/d \
-                        --record_per_task=100 --num_epoch=1 --grads_to_wait=2 --minibatch_size=10";
-    const REDUCED: &str = "train --job_name=j --model_zoo=src --model_def=m.f --training_data=/d \
-                           --distribution_strategy=AllreduceStrategy";
-    const TRAIN: &str = "train --job_name=j --model_zoo=src --model_def=m.f --training_data=/d";
-
-    #[test]
-    fn the_first_form_has_names_of_its_own() {
-        let cores = "--worker_cpu_request=3000m --worker_cpu_limit=3000m";
-        let job = job(&format!("{SEED} --num_worker=2 {cores}")).expect("job");
-        assert_eq!(job.master_name(), "elasticdl-master-j");
-        assert_eq!(job.worker_names(), "elasticdl-worker-j-{}");
-        assert_eq!(job.worker.request.cpu_millis, Some(3000));
-        assert_eq!((job.workers, job.workers_min, job.priority), (2, None, None));
-        let model = job.told.iter().find(|(name, _)| *name == "model_file").expect("told");
-        assert!(model.1.starts_with('/') && model.1.ends_with("/src/lib.rs"), "{}", model.1);
-        // This flag marks a job of this program for its master.
-        assert!(job.told.contains(&("bad_records_max", "0".to_owned())), "{:?}", job.told);
-        let pods = ["cpu", "memory", "image", "priority"];
-        assert!(job.told.iter().all(|(name, _)| pods.iter().all(|part| !name.contains(part))));
-    }
-
-    #[test]
-    fn the_final_form_has_others() {
-        let job = job(&format!("{TRAIN} --namespace=runai-team-a --envs=A=1,B=2")).expect("job");
-        assert_eq!(job.master_name(), "elasticdl-j-master");
-        assert_eq!(job.worker_names(), "elasticdl-j-worker-{}");
-        assert_eq!(job.project.as_deref(), Some("team-a"));
-        assert_eq!(job.worker.limit, job.worker.request);
-        assert_eq!(job.variables.len(), 2);
-        assert!(job.told.contains(&("bad_records_max", "0".to_owned())), "{:?}", job.told);
-    }
-
-    #[test]
-    fn a_limit_below_its_request_names_both_flags() {
-        for (line, told) in [
-            (
-                format!("{TRAIN} --worker_resource_limit=memory=1Gi"),
-                "--worker_resource_limit=memory=1Gi: its memory is below the request, \
-                 --worker_resource_request=cpu=1,memory=4096Mi; raise the limit, or lower the request",
-            ),
-            (
-                format!("{SEED} --num_worker=1 --worker_cpu_request=2000m"),
-                "--worker_cpu_limit=1000m: its cpu is below the request, \
-                 --worker_cpu_request=2000m; raise the limit, or lower the request",
-            ),
-            (
-                format!("{TRAIN} --num_ps_pods=1 --ps_resource_limit=cpu=0.5"),
-                "--ps_resource_limit=cpu=0.5: its cpu is below the request, \
-                 --ps_resource_request=cpu=1,memory=4096Mi; raise the limit, or lower the request",
-            ),
-        ] {
-            let Err(error) = job(&line) else { panic!("{line}") };
-            assert_eq!(error.to_string(), told);
-        }
-    }
-
-    #[test]
-    fn workers_of_high_priority_are_those_it_never_goes_on_without() {
-        for (typed, class, spare, least) in [
-            ("high=0.5", "high", Some("low"), Some(2)),
-            ("0.5", "high", Some("low"), Some(3)),
-            ("1", "high", None, Some(5)),
-            ("0", "low", None, None),
-            ("low-priority", "low-priority", None, None),
-        ] {
-            let line = format!("{TRAIN} --num_workers=5 --worker_pod_priority={typed}");
-            let job = job(&line).expect(&line);
-            let found = (job.priority.as_deref(), job.spare_priority, job.workers_min);
-            assert_eq!(found, (Some(class), spare, least), "{typed}");
-        }
-    }
-
-    #[test]
-    fn a_loop_of_its_own_needs_no_data_and_may_add_up_its_gradients() {
-        let line = "train --job_name=j --distribution_strategy=AllreduceStrategy --num_workers=2 \
-                    --need_elasticdl_job_service=true --job_command=true";
-        let job = job(line).expect("job");
-        assert_eq!((job.command.as_deref(), job.servers), (Some("true"), None));
-    }
-
-    #[test]
-    fn an_interpreter_is_no_image() {
-        let job = job(&SEED.replace("image_base=i", "image_base=/bin/sh --num_worker=1"));
-        let job = job.expect("job");
-        assert_eq!((job.image.as_str(), job.python.as_str()), ("", "/bin/sh"));
-    }
-
-    #[test]
-    fn what_makes_no_job_is_refused_by_the_name_of_the_flag() {
-        let seed = format!("{SEED} --num_worker=1");
-        for (line, said) in [
-            (SEED.to_owned(), "--num_worker=0 cannot be had here"),
-            (seed.replace("src/lib.rs", "nope.py"), "--model_file: nope.py is not there"),
-            (seed.replace("image_base=i", "image_base=/nope"), "--image_base: /nope is not there"),
-            (format!("{seed} --mount_path=/a"), "--mount_path goes with --volume_name"),
-            (TRAIN.replace("--model_def=m.f", ""), "--model_def is missing"),
-            (TRAIN.replace("--training_data=/d", ""), "--training_data is missing"),
-            (format!("{TRAIN} --distribution_strategy=Local"), "use ParameterServerStrategy with"),
-            (format!("{REDUCED} --num_ps_pods=1"), "--num_ps_pods=1 cannot be had here: with All"),
-            (format!("{REDUCED} --use_async"), "--use_async=true cannot be had here: with All"),
-            (
-                format!("{REDUCED} --grads_to_wait=2"),
-                "of the gradients of all workers; leave it out",
-            ),
-            (format!("{REDUCED} --checkpoint_steps=9"), "add --checkpoint_dir, a folder that all"),
-            (format!("{REDUCED} --sync_version_tolerance=2"), "no gradient is old; leave it out"),
-            (format!("{REDUCED} --staleness_max=2"), "no gradient is old; leave it out"),
-            (format!("{REDUCED} --relaunch_timeout_worker"), "wait for the slowest one, so all"),
-            (format!("{TRAIN} --aux_params=relaunch=1"), "disable_relaunch is"),
-            (
-                format!("{TRAIN} --gradients=wait --sync_version_tolerance=1"),
-                "leave --sync_version_tolerance out",
-            ),
-            (format!("{TRAIN} --gradients=reject --use_async"), "--use_async rejects none"),
-            (format!("{TRAIN} --staleness_max=3"), "--staleness_max=3 cannot be had here"),
-            (
-                format!("{TRAIN} --use_async --staleness_max=3 --get_model_steps=2"),
-                "waits for its turn before each minibatch",
-            ),
-            (
-                format!(
-                    "{TRAIN} --use_async --staleness_max=3 --gradients=reject --get_model_steps=5"
-                ),
-                "own steps make its gradients older",
-            ),
-            (
-                format!("{TRAIN} --volume=claim_name=c,mount_path=/c,sub_path=a"),
-                "leave sub_path out",
-            ),
-        ] {
-            let error = job(&line).expect_err(&line);
-            assert!(error.contains(said), "{line}: {error}");
-        }
-    }
-}
+mod tests;
