@@ -4,10 +4,16 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
 use crate::Error;
+
+/// Longest wait for the lock of a server that has ended: a process that it was starting when it was
+/// killed has the file open, too, until its program is loaded.
+const RELEASE_MAX: Duration = Duration::from_secs(10);
+const RETRY: Duration = Duration::from_millis(10);
 
 /// Holds the state directory until it is dropped, or the process ends in whatever way.
 #[derive(Debug)]
@@ -37,17 +43,18 @@ impl Lock {
             .mode(0o600)
             .open(&path)
             .map_err(access("open lock file"))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                let mut pid = String::new();
-                // A pid that cannot be read is as good as one not yet written.
-                let _ = file.read_to_string(&mut pid);
-                let pid = pid.trim();
-                let pid = if pid.is_empty() { "unknown" } else { pid };
-                return Err(Error::Locked { dir: dir.to_owned(), pid: pid.to_owned() });
+        let deadline = Instant::now() + RELEASE_MAX;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(rustix::io::Errno::WOULDBLOCK) => {}
+                Err(errno) => return Err(access("lock")(errno.into())),
             }
-            Err(errno) => return Err(access("lock")(errno.into())),
+            let pid = holder(&mut file);
+            if is_living(&pid) || Instant::now() > deadline {
+                return Err(Error::Locked { dir: dir.to_owned(), pid });
+            }
+            std::thread::sleep(RETRY);
         }
         let written = file
             .set_len(0)
@@ -61,6 +68,20 @@ impl Lock {
     }
 }
 
+/// Process id of the owner, as it wrote it into the lock file; `unknown` if it did not.
+fn holder(file: &mut File) -> String {
+    let mut pid = String::new();
+    // A pid that cannot be read is as good as one not yet written.
+    let _ = file.rewind().and_then(|()| file.read_to_string(&mut pid));
+    let pid = pid.trim();
+    (if pid.is_empty() { "unknown" } else { pid }).to_owned()
+}
+
+/// False if the owner is known to have ended.
+fn is_living(pid: &str) -> bool {
+    pid.parse::<u32>().is_err() || Path::new("/proc").join(pid).exists()
+}
+
 /// Closing the file is not enough: a process that is being started has it open, too, until its
 /// program is loaded.
 impl Drop for Lock {
@@ -68,5 +89,43 @@ impl Drop for Lock {
         if let Err(error) = flock(&self.file, FlockOperation::Unlock) {
             tracing::warn!(%error, "the state directory could not be unlocked");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn held_by(dir: &Path, pid: u32) -> Lock {
+        let lock = Lock::take(dir).expect("a new directory");
+        std::fs::write(dir.join("lock"), pid.to_string()).expect("an owner");
+        lock
+    }
+
+    #[test]
+    fn the_lock_of_a_killed_server_is_awaited() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut ended = Command::new("true").spawn().expect("a process");
+        ended.wait().expect("it ends");
+        let lock = held_by(dir.path(), ended.id());
+        let release = std::thread::spawn(move || {
+            // The other thread has met the lock by now, or the test is of no use this once.
+            std::thread::sleep(10 * RETRY);
+            drop(lock);
+        });
+        Lock::take(dir.path()).expect("the lock");
+        release.join().expect("a release");
+    }
+
+    #[test]
+    fn the_lock_of_a_living_server_is_refused_at_once() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let _lock = held_by(dir.path(), std::process::id());
+        let refusal = Lock::take(dir.path()).expect_err("a refusal");
+        assert!(
+            matches!(refusal, Error::Locked { pid, .. } if pid == std::process::id().to_string())
+        );
     }
 }
