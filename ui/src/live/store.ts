@@ -252,9 +252,9 @@ function filtersOf({ kind, conditions = [], search = "" }: ViewSpec): Test[] {
 }
 
 /**
- * Phases whose beginning is told: starts and ends. They come from rows, not from events of the stream:
- * a row also tells what happened before the page was open, and a reload shows the same. The price is
- * that of each workload only the last phase and the last eviction are told, and none of a deleted one.
+ * Phases that "just happened" lists: starts and ends. It reads rows, not events of the stream: a row has
+ * the phase and its time from before the page was open, so a reload shows the same list. It therefore
+ * lists one phase and one eviction of each workload, the last, and nothing of a deleted workload.
  */
 const TOLD = new Set(["Running", "Completed", "Failed", "Stopped"]);
 

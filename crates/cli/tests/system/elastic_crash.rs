@@ -44,7 +44,7 @@ const SERVERS: [u64; 3] = [2, 1, 4];
 const PARTS: [(&str, &str); 3] =
     [("worker", WORKER), ("parameter server", SERVER), ("master", MASTER)];
 
-/// What a job trains, and how its model is judged.
+/// Training of a job: its model, its data, and the check of the model that it saves.
 struct Training {
     model: &'static str,
     data: &'static str,
