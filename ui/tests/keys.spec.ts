@@ -171,9 +171,16 @@ const CHECKS: Record<string, (at: At) => Promise<void>> = {
     await expect(row(page, "w1")).toBeVisible();
     await expect(page).toHaveURL(new RegExp(`/workloads\\?f=projectName==${at.team}$`, "u"));
     // By links as well.
-    await row(page, "w2").getByRole("rowheader").click();
-    await pane(page).getByRole("link", { name: "Open as a page" }).click();
-    await isPage(true);
+    const open = async () => {
+      await row(page, "w2").getByRole("rowheader").click();
+      await pane(page).getByRole("link", { name: "Open as a page" }).click();
+      await isPage(true);
+    };
+    await open();
+    await type(page, "Escape");
+    await isPage(false);
+    await expect(row(page, "w2").getByRole("rowheader")).toBeFocused();
+    await open();
     await page.getByRole("link", { name: "Back to the list" }).click();
     await isPage(false);
     await expect(pane(page)).toBeHidden();

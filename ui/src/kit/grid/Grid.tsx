@@ -60,23 +60,28 @@ interface Props<T> {
 
 export function Grid<T>(props: Props<T>): React.ReactNode {
   const { columns, rows, from, total, onRange, onFrozen, onOpen, onKey, picking } = props;
-  // Rows are drawn again only when they change, and call what there is then.
-  const latest = useRef(props);
-  useLayoutEffect(() => {
-    latest.current = props;
-  });
   const outer = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0, row: 36 });
   const [top, setTop] = useState(0);
   const [focus, setFocus] = useState<Position>({ row: 0, column: 0 });
-  /** Where the keyboard led to, or was when the grid was hidden, until it has the focus. */
+  // Rows are drawn again only when they change, and call what there is then.
+  const latest = useRef({ ...props, focus });
+  useLayoutEffect(() => {
+    latest.current = { ...props, focus };
+  });
+  /** Where the keyboard led to, or where it goes on in a grid that was hidden, until it has the focus. */
   const goal = useRef<Position>(undefined);
   const placed = useMemo(() => place(columns, size.width), [columns, size.width]);
 
   useLayoutEffect(() => {
     const element = outer.current;
     if (!element) return undefined;
+    let isHidden = false;
     const measure = () => {
+      // Nothing else has the focus: what had it is gone, as a page in place of the grid.
+      const isShown = isHidden && element.checkVisibility();
+      if (isShown && document.activeElement === document.body) goal.current = latest.current.focus;
+      isHidden = !element.checkVisibility();
       const row = Number.parseFloat(getComputedStyle(element).getPropertyValue("--row")) || 36;
       setSize({ width: element.clientWidth, height: element.clientHeight, row });
     };
@@ -216,10 +221,7 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
           if (!isOwnScroll(event.currentTarget.scrollTop)) hold("scroll");
         }}
         onFocus={() => hold("focus")}
-        onBlur={() => {
-          if (!outer.current?.checkVisibility()) goal.current = focus;
-          release("focus");
-        }}
+        onBlur={() => release("focus")}
       >
         <Head
           {...props}
