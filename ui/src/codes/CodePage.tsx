@@ -24,7 +24,7 @@ export default function Code(): React.ReactNode {
     <>
       <div className={page.top}>
         <h1>
-          {code} {data?.name}
+          {data?.code ?? code} {data?.name}
         </h1>
       </div>
       {error && <Failure error={error} onRetry={() => void refetch()} />}

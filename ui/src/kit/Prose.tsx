@@ -54,6 +54,11 @@ export function piecesOf(line: string): Piece[] {
   });
 }
 
+/** Parts with their places as keys: the text never changes its order, and may say a thing twice. */
+function inOrder<T>(parts: T[]): [string, T][] {
+  return parts.map((part, at) => [String(at), part]);
+}
+
 interface ProseProps {
   children: string;
   /** The address of a link; nothing where it leads to a document that is not served. */
@@ -64,10 +69,10 @@ export function Prose({ children, addressOf }: ProseProps): React.ReactNode {
   const shown = (line: string | undefined) => <Line of={line ?? ""} addressOf={addressOf} />;
   return (
     <div className={page.stack}>
-      {blocksOf(children).map(({ tag: Tag, lines }) => (
-        <Tag key={lines[0]}>
+      {inOrder(blocksOf(children)).map(([block, { tag: Tag, lines }]) => (
+        <Tag key={block}>
           {Tag === "ul" || Tag === "ol"
-            ? lines.map((line) => <li key={line}>{shown(line)}</li>)
+            ? inOrder(lines).map(([item, line]) => <li key={item}>{shown(line)}</li>)
             : shown(lines[0])}
         </Tag>
       ))}
@@ -76,10 +81,8 @@ export function Prose({ children, addressOf }: ProseProps): React.ReactNode {
 }
 
 function Line({ of, addressOf }: { of: string } & Pick<ProseProps, "addressOf">): React.ReactNode {
-  return piecesOf(of).map(({ kind, text, to }, at) => {
+  return inOrder(piecesOf(of)).map(([key, { kind, text, to }]) => {
     const address = to && addressOf(to);
-    // The pieces of a line keep their order.
-    const key = `${at}`;
     if (kind === "code") return <code key={key}>{text}</code>;
     if (kind === "bold") return <b key={key}>{text}</b>;
     if (!address) return text;

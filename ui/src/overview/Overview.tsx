@@ -7,7 +7,7 @@ import { LendingBar, LendingLegend } from "../kit/LendingBar";
 import page from "../kit/page.module.css";
 import { projectColor } from "../kit/project-color";
 import { Skeleton } from "../kit/States";
-import { Code, countGpus, printGpus } from "../kit/Status";
+import { CodeLink, countGpus, printGpus } from "../kit/Status";
 import { useAll, useCounts, useSome } from "../live/client";
 import { useLooks } from "../live/looks";
 import { NoRole } from "../live/NoRole";
@@ -188,7 +188,7 @@ function WhyWaiting({ counts }: { counts: WorkloadCounts }): React.ReactNode {
       <ul className={page.lines}>
         {counts.waiting.map(({ code, message, count, gpus: wanted }) => (
           <li key={code}>
-            <Code>{code}</Code> {message}
+            <CodeLink>{code}</CodeLink> {message}
             <p className="muted">
               {count} {count === 1 ? "workload" : "workloads"}, {countGpus(wanted)}
             </p>

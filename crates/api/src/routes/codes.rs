@@ -19,7 +19,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<ApiState>> {
 }
 
 async fn page(Path(code): Path<String>) -> Result<Json<CodePage>, ApiError> {
-    let found = PAGES.iter().find(|(known, _)| *known == code);
+    let found = PAGES.iter().find(|(known, _)| known.eq_ignore_ascii_case(&code));
     found.and_then(|(code, text)| read(code, text)).map(Json).ok_or_else(|| no_code(&code))
 }
 

@@ -392,10 +392,12 @@ async fn a_name_that_does_not_exist_is_told_apart_with_the_nearest_one() {
 #[tokio::test]
 async fn a_wrong_reason_code_is_answered_with_the_nearest() {
     let server = Server::new().await;
-    let page = server.get("/elastane/v1/codes/P102").await;
-    assert_eq!((&page["code"], &page["name"]), (&json!("P102"), &json!("NotEnoughGpus")));
+    for code in ["P102", "p102"] {
+        let page = server.get(&format!("/elastane/v1/codes/{code}")).await;
+        assert_eq!((&page["code"], &page["name"]), (&json!("P102"), &json!("NotEnoughGpus")));
+    }
     for (wrong, why) in [
-        ("p102", "there is no reason code p102; did you mean `P102`?"),
+        ("p1o2", "there is no reason code p1o2; did you mean `P102`?"),
         ("nonsense", "there is no reason code nonsense; a code is a letter and three digits"),
     ] {
         let path = format!("/elastane/v1/codes/{wrong}");
