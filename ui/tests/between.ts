@@ -11,6 +11,8 @@ import {
 } from "node:http";
 import { join } from "node:path";
 
+import type { Error as ErrorBody } from "../src/api/types";
+
 import { ports } from "./ports";
 
 /** A frame of the change stream. */
@@ -80,11 +82,11 @@ export class Between {
   }
 
   /** Answers requests of a path with a status and a message of the server's form. */
-  refuse(path: RegExp, status: number, message: string): () => void {
+  refuse(path: RegExp, status: number, message: string, more: Partial<ErrorBody> = {}): () => void {
     return this.rule((asked, answer) => {
       if (!path.test(asked.url ?? "")) return false;
       answer.writeHead(status, { "content-type": "application/json", "x-request-id": "r-1" });
-      answer.end(JSON.stringify({ code: status, message }));
+      answer.end(JSON.stringify({ code: status, message, ...more }));
       return true;
     });
   }

@@ -72,12 +72,17 @@ test("403 for one widget of a page", async ({ page, server, between, team, watch
   await server.submit(team.id, "a1", { compute: { gpuDevicesRequest: 64 } });
   await logIn(page, server, between);
   between.refuse(/\/events\?/u, 403, "reading the events of workloads needs the role Viewer");
-  between.refuse(/parts=diagnosis/u, 403, "trying it out needs the role Viewer");
+  const roles = ["Viewer", "Editor"];
+  const missingPermission = { action: "read", resourceType: "workloads", roles };
+  between.refuse(/parts=diagnosis/u, 403, "trying it out needs the role Viewer", {
+    missingPermission,
+  });
   await goTo(page, "Workloads");
   await rowOf(page, "a1").click();
   const pane = page.getByRole("region", { name: "Workload a1" });
   // A part of a tab: what is known is beside it.
   await expect(pane.getByRole("alert")).toContainText("trying it out needs the role Viewer");
+  await expect(pane.getByRole("alert")).toContainText("it is given: Viewer, Editor.");
   await expect(pane).toContainText("P101");
   // A whole tab: the others are as they were.
   await pane.getByRole("tab", { name: "Event history" }).click();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use auth::{Action, Claims, Principal, Resource, Role};
+use auth::{Action, Claims, Principal, ROLES, Resource, Role};
 use axum::http::StatusCode;
 use http_kit::{ApiError, Origin};
 use records::AuditDetail;
@@ -201,9 +201,7 @@ impl Caller {
         if !self.may(Action::Read, resource, scope) {
             return Err(ApiError::no_such("workload", &workload.id.to_string()));
         }
-        let own = self.may(action, resource, scope);
-        let whose = if own { " of others" } else { "" };
-        Err(self.refused(action, resource, &format!("{whose} in {}", self.named(scope))))
+        Err(self.refused_to(action, resource, scope))
     }
 
     /// Refuses an action on an object that the caller may not perform. An object that it may not
@@ -219,10 +217,7 @@ impl Caller {
             return Ok(());
         }
         self.must_see(resource, object)?;
-        let own = self.may(action, resource, object.scope);
-        let whose = if own { " of others" } else { "" };
-        let place = format!("{whose} in {}", self.named(object.scope));
-        Err(self.refused(action, resource, &place))
+        Err(self.refused_to(action, resource, object.scope))
     }
 
     /// True if the caller may see an object: where it is, or where it can be used.
@@ -259,11 +254,39 @@ impl Caller {
     /// The refusal of an action on a resource; `place` follows the resource and begins with a
     /// space, if not empty.
     pub fn refused(&self, action: Action, resource: Resource, place: &str) -> ApiError {
-        let (action, resource) = (action.word(), resource.shown().to_lowercase());
-        ApiError::forbidden(format!(
-            "{} may not {action} {resource}{place}; ask an administrator for a role that allows it",
-            self.subject
-        ))
+        self.lacks(action, resource, place, |_| true)
+    }
+
+    /// The refusal of an action on what somebody made in a scope.
+    fn refused_to(&self, action: Action, resource: Resource, scope: Scope) -> ApiError {
+        let place = self.named(scope);
+        if self.may(action, resource, scope) {
+            let whose = format!(" of others in {place}");
+            return self.lacks(action, resource, &whose, |role| !role.own_only);
+        }
+        self.lacks(action, resource, &format!(" in {place}"), |_| true)
+    }
+
+    fn lacks(
+        &self,
+        action: Action,
+        resource: Resource,
+        place: &str,
+        is_enough: fn(&Role) -> bool,
+    ) -> ApiError {
+        let allows = |role: &&Role| role.allows(action, resource) && is_enough(role);
+        let why = format!(
+            "{} may not {} {}{place}; ask an administrator for a role that allows it",
+            self.subject,
+            action.word(),
+            resource.shown().to_lowercase()
+        );
+        let missing = api_types::MissingPermission {
+            action: action.word().to_owned(),
+            resource_type: resource.word().to_owned(),
+            roles: ROLES.iter().filter(allows).map(|role| role.name.to_owned()).collect(),
+        };
+        ApiError { missing_permission: Some(Box::new(missing)), ..ApiError::forbidden(why) }
     }
 
     /// A scope in words, by its name if the caller may see it.

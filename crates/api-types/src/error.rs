@@ -19,6 +19,21 @@ pub struct Error {
     /// `true` where a value of the request names an object that does not exist.
     #[serde(default, rename = "unknownName", skip_serializing_if = "Option::is_none")]
     pub unknown_name: Option<bool>,
+    /// The permission that the caller lacks, where the refusal is about one.
+    #[serde(default, rename = "missingPermission", skip_serializing_if = "Option::is_none")]
+    pub missing_permission: Option<MissingPermission>,
+}
+
+/// A permission that a caller lacks, as values beside the sentence of an [`Error`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MissingPermission {
+    /// `create`, `read`, `update` or `delete`.
+    pub action: String,
+    /// Resource, as in [`Permission::resource_type`](crate::Permission::resource_type).
+    pub resource_type: String,
+    /// Names of the predefined roles that have the permission.
+    pub roles: Vec<String>,
 }
 
 /// A wrong value of a request, as values beside the sentence of an [`Error`].

@@ -91,7 +91,7 @@ pub use elastane_ext::{
     OutageKind, PodStates, Reason, SessionEnd, ShareInPool, Status, Stopped, Ticket, TicketRequest,
     Volume, Volumes, WebSocketTicket, WorkloadExtras,
 };
-pub use error::{Error, FieldFault, HttpResponse, is_within};
+pub use error::{Error, FieldFault, HttpResponse, MissingPermission, is_within};
 pub use fraction_limit::FractionLimit;
 pub use grid_row::{RowWhy, ServerRow, SharedReason, SharedWhy, WorkloadGridRow, WorkloadRowsPage};
 pub use identity::{

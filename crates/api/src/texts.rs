@@ -28,8 +28,7 @@ fn of_control() -> Vec<Error> {
 }
 
 fn shown(fault: &ApiError) -> String {
-    let details = fault.details.as_ref().map(|details| format!(" ({details})"));
-    format!("{} {}{}", fault.status.as_u16(), fault.message(), details.unwrap_or_default())
+    format!("{} {}", fault.status.as_u16(), fault.message())
 }
 
 fn faults() -> String {

@@ -23,10 +23,10 @@ pub struct ApiError {
     pub field: Option<String>,
     /// True if the sentence begins with the field; false if `why` is a whole sentence.
     pub begins_with_field: bool,
-    /// Further information.
-    pub details: Option<String>,
     /// True if a value names an object that does not exist.
     pub is_unknown_name: bool,
+    /// The permission that the caller lacks.
+    pub missing_permission: Option<Box<api_types::MissingPermission>>,
     /// Seconds after which it is worth asking again.
     pub retry_after_s: Option<u64>,
 }
@@ -43,8 +43,8 @@ impl ApiError {
             why: why.into(),
             field: None,
             begins_with_field: true,
-            details: None,
             is_unknown_name: false,
+            missing_permission: None,
             retry_after_s: None,
         }
     }
@@ -184,9 +184,10 @@ impl IntoResponse for ApiError {
         let body = api_types::Error {
             code: self.status.as_u16(),
             message,
-            details: self.details,
+            details: None,
             field_fault,
             unknown_name: self.is_unknown_name.then_some(true),
+            missing_permission: self.missing_permission.map(|missing| *missing),
         };
         let said = ErrorMessage(body.message.clone());
         let mut response = (self.status, Json(body)).into_response();

@@ -1,6 +1,7 @@
 // Requests to the API: the page's half of the session, errors as the server words them.
 
 import { Stored } from "./stored";
+import type { Error as ErrorBody } from "./types";
 
 const kept = new Stored("elastane-page");
 
@@ -14,23 +15,24 @@ export function keepPageSecret(next: string | null): void {
   kept.text = next;
 }
 
+/** The body of a refusal, of which a proxy may send nothing. */
+type Said = Partial<ErrorBody>;
+
 /** A refusal of the server, or that it was not reached (status 0). */
 export class ApiError extends Error {
   readonly status: number;
   readonly requestId: string | null;
   /** Messages by field of the request, where the server names fields. */
   readonly fields: Record<string, string>;
+  /** Roles that allow the request; empty where the refusal is not about a role. */
+  readonly roles: string[];
 
-  constructor(
-    status: number,
-    message: string,
-    requestId: string | null = null,
-    fields: Record<string, string> = {},
-  ) {
+  constructor(status: number, message: string, requestId: string | null = null, said: Said = {}) {
     super(message);
     this.status = status;
     this.requestId = requestId;
-    this.fields = fields;
+    this.fields = said.fieldFault ? { [said.fieldFault.field]: said.fieldFault.message } : {};
+    this.roles = said.missingPermission?.roles ?? [];
   }
 }
 
@@ -81,16 +83,14 @@ export async function request<T>(method: Method, path: string, body?: unknown): 
     if (answer.status === 401) listener?.onEnded();
     if (answer.status === 403) listener?.onForbidden();
   }
-  let said: { message?: string; fieldFault?: { field: string; message: string } } = {};
+  let said: Said = {};
   try {
-    said = JSON.parse(text) as typeof said;
+    said = JSON.parse(text) as Said;
   } catch {
     // A proxy answered: its text is not for people.
   }
   const message = said.message ?? `the answer was ${answer.status} ${answer.statusText}`;
-  const fault = said.fieldFault;
-  const fields = fault ? { [fault.field]: fault.message } : {};
-  throw new ApiError(answer.status, message, requestId, fields);
+  throw new ApiError(answer.status, message, requestId, said);
 }
 
 /** The answer; a page between the browser and the server may answer in its place. */

@@ -329,6 +329,15 @@ export interface EnvironmentVariableSecret {
   name?: string | null;
 }
 
+export interface Error {
+  code: number;
+  details?: string | null;
+  fieldFault?: FieldFault | null;
+  message: string;
+  missingPermission?: MissingPermission | null;
+  unknownName?: boolean | null;
+}
+
 export interface Event2 {
   beneficiary?: WorkloadName | null;
   clusterId: string;
@@ -400,6 +409,11 @@ export interface ExternalToolInfo {
 export interface ExternalUrlInfo {
   externalUrl?: string | null;
   isCustomUrl?: boolean | null;
+}
+
+export interface FieldFault {
+  field: string;
+  message: string;
 }
 
 export interface FractionLimit {
@@ -539,6 +553,12 @@ export interface MatchExpression {
 export type MatchExpressionOperator = "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
 
 export type Millis = number;
+
+export interface MissingPermission {
+  action: string;
+  resourceType: string;
+  roles: Array<string>;
+}
 
 export type MpiLauncherCreationPolicy = "AtStartup" | "WaitForWorkersReady";
 

@@ -14,12 +14,14 @@ export function Failure(props: {
 }): React.ReactNode {
   const { error, onRetry, retry = "Try again" } = props;
   const requestId = "requestId" in error ? (error.requestId as string | null) : null;
+  const roles = "roles" in error ? (error.roles as string[]) : [];
   return (
     <div className={css.failure} role="alert">
       <p>
         {error.message}
         {requestId && <span className="muted"> · request {requestId}</span>}
       </p>
+      <Roles>{roles}</Roles>
       {onRetry && <Button onPress={onRetry}>{retry}</Button>}
     </div>
   );
@@ -121,23 +123,37 @@ interface NoRightProps {
   what: string;
   /** The reader, as `elastane access-rule create` takes it. */
   who: string;
-  /** The roles that allow it, where they are known. */
-  roles?: string[] | undefined;
+  /** The roles that allow it, as far as they are known. */
+  roles: string[];
+  /** Why they are not known. */
+  problem?: string | undefined;
+}
+
+/** The roles of which one is enough; nothing where none is known. */
+function Roles({ children: roles }: { children: string[] }): React.ReactNode {
+  return (
+    roles.length > 0 && (
+      <p className="muted">
+        {roles.length === 1 ? "This role allows it" : "One of these roles allows it"} in the
+        cluster, department or project for which it is given: {roles.join(", ")}.
+      </p>
+    )
+  );
 }
 
 /** A role is missing: which ones would do, and where, and how one is given. */
-export function NoRight({ what, who, roles }: NoRightProps): React.ReactNode {
+export function NoRight({ what, who, roles, problem }: NoRightProps): React.ReactNode {
   return (
     <Empty isPage title="No role here">
       <p className="muted">Your roles do not allow you to see {what}.</p>
-      {roles && roles.length > 0 && (
-        <p className="muted">
-          {roles.length === 1 ? "This role allows it" : "One of these roles allows it"} in the
-          cluster, department or project for which it is given: {roles.join(", ")}.
-        </p>
-      )}
+      <Roles>{roles}</Roles>
+      {problem && <p className="muted">The roles that allow it could not be read: {problem}</p>}
       <p className="muted">An administrator gives one with</p>
       <Command text={`elastane access-rule create ${who} --role ROLE --project PROJECT`} />
+      <p className="muted">
+        In place of <code>--project PROJECT</code> stands <code>--department DEPARTMENT</code> or{" "}
+        <code>--everywhere</code>, if it is to count there.
+      </p>
     </Empty>
   );
 }

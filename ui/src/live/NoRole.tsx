@@ -15,20 +15,21 @@ interface Props {
   action?: Action;
 }
 
-/** The names of the roles with this right; nothing while they are asked. */
-function useRoles(resource: string, action: Action): string[] | undefined {
-  const { data } = useQuery({
+/** The names of the roles with this right, none while they are asked, and why they are not known. */
+function useRoles(resource: string, action: Action): { roles: string[]; problem?: string } {
+  const { data, error } = useQuery({
     queryKey: ["roles"],
     queryFn: () => get<RoleV1[]>("/api/v1/authorization/roles"),
   });
   const grants = ({ effectiveEnabled, permissions }: RoleV1) =>
     effectiveEnabled &&
     permissions.some((of) => of.resourceType === resource && of.actions.includes(action));
-  return data?.filter(grants).map(({ name }) => name);
+  const roles = data?.filter(grants).map(({ name }) => name) ?? [];
+  return error ? { roles, problem: error.message } : { roles };
 }
 
 export function NoRole({ what, resource, action = "read" }: Props): React.ReactNode {
   const { kind, name } = useSession().info?.principal ?? { kind: "user", name: "NAME" };
   const flag = kind === "service-account" ? "--service-account" : "--user";
-  return <NoRight what={what} who={`${flag} ${name}`} roles={useRoles(resource, action)} />;
+  return <NoRight what={what} who={`${flag} ${name}`} {...useRoles(resource, action)} />;
 }

@@ -353,6 +353,9 @@ async fn lists_show_what_the_caller_may_see() {
         refused["message"],
         "ci may not read projects in project 2; ask an administrator for a role that allows it"
     );
+    let missing = &refused["missingPermission"];
+    assert_eq!((&missing["action"], &missing["resourceType"]), (&json!("read"), &json!("project")));
+    assert!(missing["roles"].as_array().unwrap().contains(&json!("Viewer")), "{missing}");
 }
 
 #[tokio::test]

@@ -268,6 +268,10 @@ async fn what_a_namesake_made_is_not_ones_own() {
         let (status, refused) = call(&server, &token, ("DELETE", &one), &Value::Null).await;
         assert_eq!(status, StatusCode::FORBIDDEN, "{refused}");
         assert!(text(&refused, "message").contains("of others"), "{refused}");
+        // The role for one's own would not do.
+        let roles = refused["missingPermission"]["roles"].as_array().unwrap();
+        let has = |role: &str| roles.contains(&json!(role));
+        assert!(has("L1 researcher") && !has("L2 researcher") && !has("Viewer"), "{refused}");
     }
 }
 
