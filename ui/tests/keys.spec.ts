@@ -53,6 +53,8 @@ const asks = async (page: Page, key: string, title: string) => {
   await expect(question).toBeVisible();
   await type(page, "Escape");
   await expect(question).toBeHidden();
+  // The row has the focus again once the question is gone.
+  await expect(page.locator('[role="rowheader"]:focus')).toBeVisible();
 };
 
 const width = async (page: Page) => (await pane(page).boundingBox())?.width ?? 0;
