@@ -131,5 +131,7 @@ test("interface", async ({ page }) => {
   await expect(page.getByText("1 borrowed")).toBeVisible();
   await page.setViewportSize({ width: 1280, height: 520 });
   await take(page, "interface-overview");
+  // Its requests would fail from here on.
+  await page.close();
   await own.down();
 });

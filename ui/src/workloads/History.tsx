@@ -133,9 +133,9 @@ function Events({ of }: { of: Event2[] }): React.ReactNode {
             </span>
             <span>{message}</span>
             {beneficiary && (
-              <span>
+              <p>
                 For <WorkloadLink of={beneficiary} />
-              </span>
+              </p>
             )}
           </li>
         ))}
