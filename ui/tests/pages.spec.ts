@@ -80,11 +80,11 @@ test("Overview: the whole sentence of a stop, of which the row has the beginning
   const compute = { gpuDevicesRequest: 2 };
   await own.submit(a, "a1", { compute });
   await own.submit(a, long("a2"), { compute });
-  await own.submit(b, long("b1"), { compute });
   await logIn(page, own);
-  const stopped = section(page, /^Just happened$/u)
-    .getByRole("listitem")
-    .filter({ hasText: "E101" });
+  const lines = section(page, /^Just happened$/u).getByRole("listitem");
+  await expect(lines.filter({ hasText: "Running" })).toHaveCount(2);
+  await own.submit(b, long("b1"), { compute });
+  const stopped = lines.filter({ hasText: "E101" });
   await expect(stopped).toContainText(`stopped so that ${long("b")}/${long("b1")} gets its quota`);
 });
 
@@ -148,12 +148,12 @@ test("Nodes: which workloads hold how much of each GPU, and what is out of servi
     (await gpus.evaluateAll((all) => all.map((gpu) => gpu.getAttribute("aria-label") ?? "")))
       .map((label) => label.replace(/^GPU \d: /u, ""))
       .toSorted((one, other) => (one < other ? -1 : 1));
-  await expect.poll(labels).toEqual(["a1 1", "a2 1", "a2 1", "b1 1"]);
+  await expect.poll(labels).toEqual(["a1 1 GPU", "a2 1 GPU", "a2 1 GPU", "b1 1 GPU"]);
   const whole = node("node-1").or(node("node-2")).filter({ hasText: "a2" });
   await expect(whole.getByRole("link", { name: "a2" })).toBeVisible();
   await expect(whole).toContainText("a22 GPUs");
   await gpus.first().hover();
-  await expect(page.getByRole("tooltip")).toHaveText(/^GPU 0: a\d 1$/u);
+  await expect(page.getByRole("tooltip")).toHaveText(/^GPU 0: a\d 1 GPU$/u);
 
   // A GPU of a2 fails: it is out of service, and a2 leaves it.
   const broken = (await whole.getByRole("heading").textContent()) ?? "";

@@ -1278,6 +1278,8 @@ export interface WorkloadHolding {
   workload: WorkloadName;
 }
 
+export type WorkloadKey = "id" | "type" | "name" | "clusterId" | "projectId" | "projectName" | "departmentId" | "departmentName" | "createdAt" | "completedAt" | "deletedAt" | "submittedBy" | "source" | "phase" | "phaseUpdatedAt" | "nodepool" | "distributedFramework" | "architecture" | "allocatedGPU" | "requestedGPU" | "requestedGPUMemory" | "allocatedGPUMemory" | "idleGpus" | "idleAllocatedGpus" | "idleTimeSeconds" | "allocatedCPU" | "requestedCPU" | "allocatedCPUMemory" | "requestedCPUMemory" | "runningPods" | "requestedPods" | "images" | "template" | "environments" | "computeResource" | "datasources" | "connections" | "category" | "priority" | "priorityClassName" | "preemptible" | "totalPendingTimeSeconds" | "totalRunningTimeSeconds" | "nodes" | "labels" | "qualifiedName" | "activity";
+
 export interface WorkloadName {
   id?: string | null;
   name: string;

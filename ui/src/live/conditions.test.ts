@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 
 import { parseList, printList } from "./address";
-import { parseCondition, sayCondition, test as testOf } from "./conditions";
+import { parseCondition, sayCondition, test as testOf, valueAt } from "./conditions";
 
 const ROW = { phase: "Running", gpus: 2, parent: { name: "vision" }, nodes: ["a", "b"] };
 
@@ -21,7 +21,7 @@ test.each([
   ["missing==", true],
 ])("%s", (text, expected) => {
   const condition = parseCondition(text);
-  expect(condition && testOf(condition)(ROW)).toBe(expected);
+  expect(condition && testOf(condition)(valueAt(ROW, condition.field))).toBe(expected);
 });
 
 test.each([

@@ -86,12 +86,11 @@ function asks({ operator, value: wanted }: Condition): (value: unknown) => boole
   }
 }
 
-/** The test of a condition on objects; of several values for one, or with `!` for all. */
-export function test(condition: Condition): (object: unknown) => boolean {
+/** The test of a condition on the value of its field; of several for one, or with `!` for all. */
+export function test(condition: Condition): (value: unknown) => boolean {
   const holds = asks(condition);
   const every = condition.operator.startsWith("!");
-  return (object) => {
-    const value = valueAt(object, condition.field);
+  return (value) => {
     if (!Array.isArray(value)) return holds(value);
     return every ? value.every(holds) : value.some(holds);
   };

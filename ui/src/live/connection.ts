@@ -45,6 +45,8 @@ export class Stream {
     this.#secret = secret;
     this.#position = undefined;
     this.store = new Store();
+    // Also after a wait: the store is empty, and not a list of nothing.
+    this.#set({ state: "connecting" });
     void this.#run();
   }
 

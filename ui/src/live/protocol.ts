@@ -71,7 +71,8 @@ export interface WorkloadCounts {
   /** Workloads that wait for places, and the GPUs that they ask for. */
   workloadsWaiting: number;
   gpusWaiting: number;
-  waiting: { code: string; message: string; count: number; gpus: number }[];
+  /** By the code of the first reason, with a sentence of it; `alike` if all have this one. */
+  waiting: { code: string; message: string; alike: boolean; count: number; gpus: number }[];
   /** The newest, newest first. */
   happened: Happening[];
 }

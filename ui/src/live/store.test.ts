@@ -1,11 +1,12 @@
 // Tests of views: filtered, sorted, cut, frozen; reasons in rows; counts.
 import { expect, test } from "vitest";
 
-import type { Condition } from "./conditions";
+import { type Condition, parseCondition } from "./conditions";
 import type { LiveEvent } from "../api/types";
 import { LOOKS } from "../kit/Status";
 import { type Kinds, PHASES, type WorkloadRow } from "./rows";
-import { inOrder, Store } from "./store";
+import { inOrder } from "./fields";
+import { Store } from "./store";
 
 function workload(id: string, more: Partial<WorkloadRow> = {}): WorkloadRow {
   return {
@@ -127,7 +128,31 @@ test("a shared reason is in every row that names it, and rows are new when it ch
   store.set("reason", "17", reasons("two"));
   expect((view()?.object as WorkloadRow | undefined)?.reasons?.[0]?.message).toBe("two");
   expect(view()?.version).toBeGreaterThan(first?.version ?? 0);
-  expect(store.counts().waiting).toEqual([{ code: "P102", message: "two", count: 1, gpus: 1 }]);
+  const one = { code: "P102", message: "two", alike: true, count: 1, gpus: 1 };
+  expect(store.counts().waiting).toEqual([one]);
+  // Another one with the same sentence, then one with another.
+  store.set("workload", "v", workload("v", { phase: "Pending", why: { reason: "17", at } }));
+  expect(store.counts().waiting).toEqual([{ ...one, count: 2, gpus: 2 }]);
+  const own = { code: "P102", message: "three", at } as never;
+  store.set("workload", "u", workload("u", { phase: "Pending", why: own }));
+  expect(store.counts().waiting).toMatchObject([{ alike: false, count: 3 }]);
+});
+
+test("conditions take the keys of the API, and those of columns", () => {
+  const store = new Store();
+  const more = { gpusRequested: 2, type: "Distributed", departmentId: "7", image: "i" };
+  store.set("department", "7", { id: "7", name: "vision" } as never);
+  store.set("workload", "a", workload("a", more as never));
+  store.set("workload", "b", workload("b"));
+  const found = (text: string) => {
+    const condition = parseCondition(text);
+    return names(store, { conditions: condition ? [condition] : [] });
+  };
+  const keys = ["requestedGPU>=2", "gpusRequested>=2", "images==i", "departmentName==vision"];
+  for (const key of [...keys, "architecture==Distributed", "category==Train"]) {
+    expect([key, found(key)]).toEqual([key, ["a"]]);
+  }
+  expect(found("activity==idle")).toEqual([]);
 });
 
 test("workloads that wait after a suspension count as those that have not run", () => {

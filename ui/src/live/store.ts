@@ -1,6 +1,7 @@
 // All objects of the stream, and views of them: filtered, sorted, cut. Knows nothing of connections.
 import type { SharedReason } from "../api/types";
-import { test, valueAt } from "./conditions";
+import { type Condition, test, valueAt } from "./conditions";
+import { inOrder, type Lookup, workloadValue } from "./fields";
 import type {
   Excluding,
   Happening,
@@ -9,7 +10,7 @@ import type {
   ViewSpec,
   WorkloadCounts,
 } from "./protocol";
-import { CATEGORIES, type Kind, type Kinds, NOTHING, waits, type WorkloadRow } from "./rows";
+import { type Kind, type Kinds, NOTHING, waits, type WorkloadRow } from "./rows";
 
 /** Fields that the search box looks in, by kind. */
 const SEARCHED: Partial<Record<Kind, string[]>> = {
@@ -136,17 +137,17 @@ export class Store {
 
   /** The ids that match, in their order, and how many there are without filters. */
   #order(spec: ViewSpec): { order: string[]; all: number } {
-    const belongs = partOf(spec);
-    const filters = filtersOf(spec);
+    const belongs = partOf(spec, this.#value);
+    const filters = filtersOf(spec, this.#value);
     let all = 0;
-    const alternatives = spec.anyOf?.map(test);
+    const alternatives = spec.anyOf?.map(testsOf(spec.kind, this.#value));
     const found: { id: string; key: unknown }[] = [];
     for (const [id, { object }] of this.#of(spec.kind)) {
       if (!belongs(object)) continue;
       all += 1;
       if (!filters.every((holds) => holds(object))) continue;
       if (alternatives && !alternatives.some((holds) => holds(object))) continue;
-      found.push({ id, key: spec.sort ? this.#key(spec, object) : undefined });
+      found.push({ id, key: spec.sort ? this.#value(spec.kind, object, spec.sort) : undefined });
     }
     if (spec.sort) {
       const sign = spec.descending ? -1 : 1;
@@ -157,8 +158,8 @@ export class Store {
 
   /** The filter that alone hides most: all the objects for which no other one fails. */
   #mostExcluding(spec: ViewSpec): Excluding | undefined {
-    const belongs = partOf(spec);
-    const filters = filtersOf(spec);
+    const belongs = partOf(spec, this.#value);
+    const filters = filtersOf(spec, this.#value);
     const hidden = filters.map(() => 0);
     for (const { object } of this.#of(spec.kind).values()) {
       if (!belongs(object)) continue;
@@ -170,22 +171,16 @@ export class Store {
     return rows === 0 ? undefined : { condition: spec.conditions?.[hidden.indexOf(rows)], rows };
   }
 
-  #key({ sort, kind }: ViewSpec, object: Kinds[Kind]): unknown {
-    if (kind !== "workload") return valueAt(object, sort ?? "");
-    const row = object as WorkloadRow;
-    switch (sort) {
-      case "why":
-        return this.#reasonsOf(row)?.[0]?.code;
-      case "departmentName":
-        return this.get("department", row.departmentId)?.name;
-      case "category":
-        return CATEGORIES[row.type];
-      case "architecture":
-        return row.type === "Distributed" ? "Distributed" : "Standard";
-      default:
-        return valueAt(row, sort ?? "");
-    }
-  }
+  /** The value of an object for a key of conditions and of sort. */
+  readonly #value = (kind: Kind, object: Kinds[Kind], key: string): unknown =>
+    kind === "workload"
+      ? workloadValue(object as WorkloadRow, key, this.#lookup)
+      : valueAt(object, key);
+
+  readonly #lookup: Lookup = {
+    whyOf: (row) => this.#reasonsOf(row)?.[0]?.code,
+    departmentOf: ({ departmentId }) => this.get("department", departmentId)?.name,
+  };
 
   /** Sums over all workloads. */
   counts(): WorkloadCounts {
@@ -209,10 +204,11 @@ export class Store {
       const sum = waiting.get(first.code);
       if (sum) {
         sum.count += 1;
+        sum.alike &&= sum.message === first.message;
         sum.gpus += row.gpusRequested;
       } else {
         const { code, message } = first;
-        waiting.set(code, { code, message, count: 1, gpus: row.gpusRequested });
+        waiting.set(code, { code, message, alike: true, count: 1, gpus: row.gpusRequested });
       }
     }
     return {
@@ -229,17 +225,24 @@ export class Store {
   }
 }
 
-type Test = (object: unknown) => boolean;
+type Test = (object: Kinds[Kind]) => boolean;
+type Value = (kind: Kind, object: Kinds[Kind], key: string) => unknown;
+
+/** The test of a condition on objects of a kind. */
+const testsOf = (kind: Kind, value: Value) => (condition: Condition) => {
+  const holds = test(condition);
+  return (object: Kinds[Kind]) => holds(value(kind, object, condition.field));
+};
 
 /** Test of what the list of a view is of. */
-function partOf({ always = [] }: ViewSpec): Test {
-  const tests = always.map(test);
+function partOf({ kind, always = [] }: ViewSpec, value: Value): Test {
+  const tests = always.map(testsOf(kind, value));
   return (object) => tests.every((holds) => holds(object));
 }
 
 /** The filters of a view: its conditions in their order, then its search. */
-function filtersOf({ kind, conditions = [], search = "" }: ViewSpec): Test[] {
-  const tests = conditions.map(test);
+function filtersOf({ kind, conditions = [], search = "" }: ViewSpec, value: Value): Test[] {
+  const tests = conditions.map(testsOf(kind, value));
   const words = search.toLowerCase().split(/\s+/u).filter(Boolean);
   if (words.length === 0) return tests;
   const fields = SEARCHED[kind] ?? ["name"];
@@ -273,24 +276,4 @@ function addNewest(happened: Happening[], one: Happening): void {
 /** A row with the values that the stream leaves out. */
 function complete(row: Partial<WorkloadRow> & Pick<WorkloadRow, "createdAt">): WorkloadRow {
   return { ...NOTHING, ...row, phaseUpdatedAt: row.phaseUpdatedAt ?? row.createdAt } as WorkloadRow;
-}
-
-/** The value that orders a row; undefined for what is missing or empty. */
-function keyOf(value: unknown): string | number | undefined {
-  if (typeof value === "number") return value;
-  const text = value === undefined || value === null ? "" : String(value);
-  return text === "" ? undefined : text;
-}
-
-/**
- * Orders two values: numbers by size, texts as people read them, lists by their names. Values that
- * are missing are last in both directions.
- */
-export function inOrder(one: unknown, other: unknown, sign: 1 | -1 = 1): number {
-  const [a, b] = [keyOf(one), keyOf(other)];
-  if (a === b) return 0;
-  if (a === undefined) return 1;
-  if (b === undefined) return -1;
-  if (typeof a === "number" && typeof b === "number") return sign * (a - b);
-  return String(a) < String(b) ? -sign : sign;
 }

@@ -18,6 +18,7 @@ import { useAll, useView } from "../live/client";
 import { Count } from "../live/Count";
 import list from "../live/live.module.css";
 import { NothingFound } from "../live/NothingFound";
+import { freeGpus } from "../live/gpus";
 import { useLooks } from "../live/looks";
 import { NoRole } from "../live/NoRole";
 
@@ -55,6 +56,8 @@ export default function Nodes(): React.ReactNode {
   const answer = useView({ kind: "node", sort: "name", search, conditions });
   const known = answer?.rows.map(({ object }) => object);
   const gpus = useAll("gpu", "index");
+  // Whatever is searched for.
+  const all = useAll("node", "name");
   // With their GPUs or not at all: the nodes below one are not to move.
   const nodes = gpus && known;
   // Node that a link from elsewhere leads to.
@@ -63,14 +66,13 @@ export default function Nodes(): React.ReactNode {
   const byNode = Map.groupBy(gpus ?? [], ({ nodeName }) => nodeName);
   const isFiltered = search !== "" || conditions.length > 0;
   const chosen = STATES.find(({ condition }) => conditions.some((one) => isSame(one, condition)));
-  const free = (gpus ?? []).reduce((sum, gpu) => sum + (gpu.fault ? 0 : 1 - gpu.allocated), 0);
   return (
     <>
       <div className={page.top}>
         <h1>Nodes</h1>
-        {gpus && (
+        {gpus && all && (
           <span className="muted">
-            {printGpus(free)} of {gpus.length} GPUs free
+            {printGpus(freeGpus(all, gpus))} of {gpus.length} GPUs free
           </span>
         )}
       </div>
@@ -238,8 +240,8 @@ function Holders({ gpus, looks, isDrawn }: HoldersProps): React.ReactNode {
 
 /** Shares of a GPU by holder, or why it is out of service. */
 function describe({ index, pods, fault, allocated }: Gpu): string {
-  const holders = pods.map(({ workloadName, share }) => `${workloadName} ${printGpus(share)}`);
-  const rest = holders.length === 0 && allocated > 0 ? [`${printGpus(allocated)} held`] : [];
+  const holders = pods.map(({ workloadName, share }) => `${workloadName} ${countGpus(share)}`);
+  const rest = holders.length === 0 && allocated > 0 ? [`${countGpus(allocated)} held`] : [];
   const said = [...holders, ...rest].join(", ") || "free";
   return `GPU ${index}: ${fault ? `out of service, ${fault.message}` : said}`;
 }

@@ -9,6 +9,7 @@ import { projectColor } from "../kit/project-color";
 import { Skeleton } from "../kit/States";
 import { CodeLink, countGpus, printGpus } from "../kit/Status";
 import { useAll, useCounts, useSome } from "../live/client";
+import { freeGpus } from "../live/gpus";
 import { useLooks } from "../live/looks";
 import { NoRole } from "../live/NoRole";
 import type { WorkloadCounts } from "../live/protocol";
@@ -45,32 +46,10 @@ export default function Overview(): React.ReactNode {
 }
 
 function Tiles({ counts }: { counts: WorkloadCounts }): React.ReactNode {
-  const nodes = useAll("node", "name") ?? [];
-  const devices = useAll("gpu", "index") ?? [];
   const mayNodes = useMay("nodes", "read");
-  const ready = nodes.filter(({ status }) => status.startsWith("Ready")).length;
-  const broken = devices.filter(({ fault }) => fault).length;
-  const held = devices.reduce((sum, { allocated }) => sum + allocated, 0);
   return (
     <ul className={page.tilesRow}>
-      {mayNodes && (
-        <>
-          <Figure
-            name="Ready nodes"
-            value={`${ready} / ${nodes.length}`}
-            detail={ready < nodes.length ? `✕ ${nodes.length - ready} not ready` : "all ready"}
-            to="/nodes"
-          />
-          <Figure
-            name="Allocated GPUs"
-            value={`${printGpus(held)} / ${devices.length}`}
-            detail={
-              broken > 0 ? `× ${broken} out of service` : `${printGpus(devices.length - held)} free`
-            }
-            to="/nodes"
-          />
-        </>
-      )}
+      {mayNodes && <NodeFigures />}
       <Figure
         name="Running workloads"
         value={String(counts.phases.Running ?? 0)}
@@ -84,6 +63,38 @@ function Tiles({ counts }: { counts: WorkloadCounts }): React.ReactNode {
         to={`/workloads?f=${encodeURIComponent(`phase==${PHASES.filter(waits).join("|")}`)}`}
       />
     </ul>
+  );
+}
+
+/** Their places are there before their numbers. */
+function NodeFigures(): React.ReactNode {
+  const nodes = useAll("node", "name");
+  const devices = useAll("gpu", "index");
+  const ready = nodes?.filter(({ status }) => status.startsWith("Ready")).length ?? 0;
+  const broken = devices?.filter(({ fault }) => fault).length ?? 0;
+  const held = devices?.reduce((sum, { allocated }) => sum + allocated, 0) ?? 0;
+  const isKnown = nodes && devices;
+  const notReady = isKnown ? nodes.length - ready : 0;
+  return (
+    <>
+      <Figure
+        name="Ready nodes"
+        value={isKnown ? `${ready} / ${nodes.length}` : "\u00A0"}
+        detail={isKnown && (notReady > 0 ? `✕ ${notReady} not ready` : "all ready")}
+        to="/nodes"
+      />
+      <Figure
+        name="Allocated GPUs"
+        value={isKnown ? `${printGpus(held)} / ${devices.length}` : "\u00A0"}
+        detail={
+          isKnown &&
+          (broken > 0
+            ? `× ${broken} out of service`
+            : `${printGpus(freeGpus(nodes, devices))} free`)
+        }
+        to="/nodes"
+      />
+    </>
   );
 }
 
@@ -186,9 +197,10 @@ function WhyWaiting({ counts }: { counts: WorkloadCounts }): React.ReactNode {
         {waiting === 0 ? "Nothing waits" : `Why ${waiting} ${waiting === 1 ? "waits" : "wait"}`}
       </h2>
       <ul className={page.lines}>
-        {counts.waiting.map(({ code, message, count, gpus: wanted }) => (
+        {counts.waiting.map(({ code, message, alike, count, gpus: wanted }) => (
           <li key={code}>
-            <CodeLink>{code}</CodeLink> {message}
+            <CodeLink>{code}</CodeLink> {!alike && <span className="muted">such as: </span>}
+            {message}
             <p className="muted">
               {count} {count === 1 ? "workload" : "workloads"}, {countGpus(wanted)}
             </p>

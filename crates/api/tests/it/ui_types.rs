@@ -7,8 +7,10 @@ use std::path::Path;
 
 use api_types::WorkloadPhase;
 use expect_test::expect_file;
+use http_kit::Row;
 use serde_json::{Map, Value};
 use spec::WorkloadKind;
+use view::WorkloadView;
 
 use crate::server::Server;
 
@@ -24,8 +26,11 @@ async fn types_of_the_interface_are_those_of_the_api() {
     assert!(wanted.contains("Workload"), "{wanted:?}");
     let document = Server::new().await.get("/elastane/v1/openapi.json").await;
     let schemas = document["components"]["schemas"].as_object().unwrap();
-    let mut types =
-        BTreeMap::from([("Categories".to_owned(), categories()), ("Phases".to_owned(), phases())]);
+    let mut types = BTreeMap::from([
+        ("Categories".to_owned(), categories()),
+        ("Phases".to_owned(), phases()),
+        ("WorkloadKey".to_owned(), workload_keys()),
+    ]);
     for name in wanted {
         declare(&name, schemas, &mut types);
     }
@@ -48,6 +53,13 @@ fn phases() -> String {
     };
     let all: String = WorkloadPhase::all().map(one).collect();
     format!("export interface Phases {{\n{all}}}")
+}
+
+/// Declares the keys by which lists of workloads are filtered and sorted.
+fn workload_keys() -> String {
+    let keys = <WorkloadView as Row<convert::Listed>>::FIELDS.iter();
+    let keys: Vec<String> = keys.map(|(key, _)| format!("\"{key}\"")).collect();
+    format!("export type WorkloadKey = {};", keys.join(" | "))
 }
 
 /// Adds the names that TypeScript files below a folder import from `api/types`.
