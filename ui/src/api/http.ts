@@ -74,7 +74,8 @@ export async function request<T>(method: Method, path: string, body?: unknown): 
       body: body === undefined ? null : JSON.stringify(body),
     });
   } catch {
-    throw new ApiError(0, "the server was not reached; nothing is known of what it did");
+    const unknown = method === "GET" ? "" : "; nothing is known of what it did";
+    throw new ApiError(0, `the server was not reached${unknown}`);
   }
   const requestId = answer.headers.get("x-request-id");
   const text = await answer.text();

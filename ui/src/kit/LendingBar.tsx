@@ -1,6 +1,6 @@
 // A bar of GPUs: within the quota solid, borrowed hatched, lent or free light, the quota a tick.
 import css from "./bars.module.css";
-import { printGpus } from "./Status";
+import { countGpus, printGpus } from "./Status";
 
 interface Props {
   allocated: number;
@@ -39,7 +39,7 @@ export function LendingBar({ allocated, quota, fairShare, color, full }: Props):
   const within = Math.min(allocated, quota);
   const over = allocated - within;
   const said = [
-    `${printGpus(allocated)} of a quota of ${printGpus(quota)} GPUs`,
+    `${printGpus(allocated)} of a quota of ${countGpus(quota)}`,
     over > 0 && `${printGpus(over)} borrowed`,
     fairShare !== undefined && fairShare !== quota && `fair share ${printGpus(fairShare)}`,
   ];

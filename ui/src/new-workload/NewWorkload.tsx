@@ -11,7 +11,7 @@ import { TextField } from "../kit/Fields";
 import { useKept } from "../kit/kept";
 import page from "../kit/page.module.css";
 import { Skeleton } from "../kit/States";
-import { printGpus } from "../kit/Status";
+import { countGpus, printGpus } from "../kit/Status";
 import { type Tile, TileGroup, TILES_MAX } from "../kit/TileGroup";
 import { useAllowed } from "../live/allowed";
 import { useSome } from "../live/client";
@@ -143,7 +143,7 @@ function ProjectTiles(props: ProjectTilesProps) {
   const tiles = all.map(({ id, name, totalResources, status }) => ({
     id,
     name,
-    detail: `${printGpus(status.quotaStatus.allocated.gpu)} of ${printGpus(totalResources.gpuQuota)} GPUs`,
+    detail: `${printGpus(status.quotaStatus.allocated.gpu)} of ${countGpus(totalResources.gpuQuota)}`,
   }));
   return (
     <TileGroup

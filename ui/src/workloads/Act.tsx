@@ -3,7 +3,7 @@ import { request } from "../api/http";
 import { type Action, may, type SessionInfo } from "../api/rights";
 import { Confirm } from "../kit/Dialog";
 import { countGpus } from "../kit/Status";
-import type { WorkloadRow } from "../live/rows";
+import { waits, type WorkloadRow } from "../live/rows";
 import { isEnded } from "./columns";
 
 export const ACTIONS = ["STOP", "RUN", "DELETE"] as const;
@@ -73,7 +73,7 @@ interface Props {
 export function Act({ row, action, onClose }: Props): React.ReactNode {
   const held = row.gpusAllocated > 0 ? `It holds ${countGpus(row.gpusAllocated)}.` : "";
   const said = {
-    STOP: `${held} What it did since its last checkpoint is lost. RUN starts it again.`,
+    STOP: `${held} ${waits(row.phase) ? "" : "What it did since its last checkpoint is lost. "}RUN starts it again.`,
     RUN: `It asks for ${countGpus(row.gpusRequested)}.`,
     DELETE: `${held} Its output goes with it. Its events are kept.`,
   }[action];

@@ -1,7 +1,7 @@
 // The address of a workload by its project and name: leads to its pane.
 import { Redirect, useParams } from "wouter";
 
-import { Gone } from "../kit/States";
+import { Gone, Skeleton } from "../kit/States";
 import { useView } from "../live/client";
 
 export default function ByName(): React.ReactNode {
@@ -13,7 +13,7 @@ export default function ByName(): React.ReactNode {
       { field: "name", operator: "==", value: name },
     ],
   });
-  if (!answer) return null;
+  if (!answer) return <Skeleton rows={4} height={80} />;
   const id = answer.rows[0]?.object.id;
   if (id) return <Redirect to={`/workloads/${encodeURIComponent(id)}`} replace />;
   return <Gone what={`workload ${name} in project ${project}`} />;

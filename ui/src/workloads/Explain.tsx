@@ -6,16 +6,27 @@ import { NodeLink, ProjectLink, WorkloadLink } from "./links";
 import page from "../kit/page.module.css";
 import { AsOf, Command, Failure, Former, Skeleton } from "../kit/States";
 import { CodeLink, countGpus, printGpus } from "../kit/Status";
+import { useThrottled } from "../kit/throttle";
 import { Clock } from "../kit/time";
 import { useExplanation } from "../live/explained";
 import { useFormer } from "../live/former";
 import { waits, type WorkloadRow } from "../live/rows";
 
+/** Shortest time between two diagnoses of a workload. */
+const TRIED_MS = 3000;
+
 export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
-  const moment = [row.phase, row.phaseUpdatedAt, row.why, row.lastEviction?.at];
-  const known = useExplanation("known", row.id, moment);
-  // Tried out on a copy of the cluster: what is known at once does not wait for it.
-  const found = useExplanation("diagnosis,estimate", row.id, moment);
+  // The reasons, since a row names one that many share by an id that stays when its sentence changes.
+  const moment = JSON.stringify([
+    row.phase,
+    row.phaseUpdatedAt,
+    row.reasons ?? [],
+    row.lastEviction?.at,
+  ]);
+  const known = useExplanation("known", row.id, [moment]);
+  // Tried out on a copy of the cluster: what is known at once does not wait for it, and a sentence
+  // that changes all the time does not try it out each time.
+  const found = useExplanation("diagnosis,estimate", row.id, [useThrottled(moment, TRIED_MS)]);
   const former = useFormer(known, row.id);
   const again = () => {
     if (known.error) void known.refetch();
@@ -136,8 +147,7 @@ function Quota({ of }: { of: Explanation }): React.ReactNode {
   const shares = pools.length > 0 ? pools : [{ ...one, nodePool: "" }];
   return shares.map((share) => (
     <p className="muted" style={{ fontSize: 13 }} key={share.nodePool}>
-      {of.projectName} holds {printGpus(share.allocated)} of a quota of {printGpus(share.quota)}{" "}
-      GPUs
+      {of.projectName} holds {printGpus(share.allocated)} of a quota of {countGpus(share.quota)}
       {share.nodePool && ` in node pool ${share.nodePool}`}; its fair share{" "}
       {share.nodePool && "there "}is {printGpus(share.fairShare)}.
     </p>

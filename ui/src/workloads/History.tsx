@@ -4,7 +4,7 @@ import {
   useQueryClient,
   type UseInfiniteQueryResult,
 } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 
 import { get } from "../api/http";
 import type { Event2, EventsPage } from "../api/types";
@@ -61,20 +61,35 @@ function useNewest(id: string): number | undefined {
   return useSome(spec)?.objects[0]?.seq;
 }
 
+/** How often something became true. */
+function useTimes(is: boolean): number {
+  const [{ was, times }, set] = useState({ was: is, times: 0 });
+  if (was !== is) set({ was: is, times: is ? times + 1 : times });
+  return times;
+}
+
 export function History({ row, gone }: HistoryProps): React.ReactNode {
   const { id, reasons } = row;
   const newest = useNewest(id);
   // What happened without a connection is not sent afterwards.
-  const { state } = useConnection();
+  const times = useTimes(useConnection().state === "live");
   // Events about a reason are not sent, since the row has it.
   const codes = reasons?.map(({ code }) => code);
-  const asked = useEvents(id, newest, codes, state === "live", gone);
-  return <Asked asked={asked} />;
+  const asked = useEvents(id, newest, codes, times, gone);
+  const isDeleted = asked.data?.some(isDeletion);
+  return (
+    <>
+      <Asked asked={asked} />
+      {gone && !isDeleted && !asked.isPending && (
+        <p className="muted">It ended long ago, or your roles do not allow you to see it.</p>
+      )}
+    </>
+  );
 }
 
 /** When the deletion was requested, and by whom, in the words of its event. */
 export function Deleted({ of }: { of: Event2[] }): React.ReactNode {
-  const event = of.find(({ reason }) => reason === "Deleting");
+  const event = of.find(isDeletion);
   if (!event) return null;
   return (
     <span>
@@ -83,9 +98,18 @@ export function Deleted({ of }: { of: Event2[] }): React.ReactNode {
   );
 }
 
-/** `Deleted` for a workload whose row is not sent any more. */
-export function DeletedRow({ id }: { id: string }): React.ReactNode {
-  return <Deleted of={useEvents(id).data ?? []} />;
+const isDeletion = ({ reason }: Event2) => reason === "Deleting";
+
+/** The fate of a workload whose row is not sent any more: only its events tell a deletion. */
+export function GoneRow({ id }: { id: string }): React.ReactNode {
+  const { data } = useEvents(id);
+  if (!data?.some(isDeletion)) return <b>is not in the list any more</b>;
+  return (
+    <>
+      <b>was deleted</b>
+      <Deleted of={data} />
+    </>
+  );
 }
 
 interface AskedProps {

@@ -11,7 +11,7 @@ import { waits, type WorkloadRow } from "../live/rows";
 import { type ActionName, actionsOf } from "./Act";
 import { Details } from "./Details";
 import { Explain } from "./Explain";
-import { Asked, Deleted, DeletedRow, History, useEvents } from "./History";
+import { Asked, Deleted, GoneRow, History, useEvents } from "./History";
 import { type Place, PlaceButtons, PlaceOf } from "./Place";
 import { Pods } from "./Pods";
 
@@ -51,8 +51,10 @@ export function Pane({ row, gone, tab, onTab, place, onAct }: Props): React.Reac
       <div className={page.paneHead}>
         <div className={page.paneTitle}>
           {place.isPage ? <h1>{row.name}</h1> : <h2>{row.name}</h2>}
-          {actions.map((action) => (
-            <Button key={action} onPress={() => onAct(action)}>
+          {actions.map((action, at) => (
+            // By its place: STOP becomes RUN, and the focus stays.
+            // oxlint-disable-next-line react/no-array-index-key
+            <Button key={at} onPress={() => onAct(action)}>
               {action}
             </Button>
           ))}
@@ -60,10 +62,7 @@ export function Pane({ row, gone, tab, onTab, place, onAct }: Props): React.Reac
         </div>
         <div className={page.row}>
           {gone ? (
-            <>
-              <b>was deleted</b>
-              <DeletedRow id={row.id} />
-            </>
+            <GoneRow id={row.id} />
           ) : (
             <Status of={row.phase}>
               <Age of={row.phaseUpdatedAt} isStop />
