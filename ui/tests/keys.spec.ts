@@ -172,6 +172,18 @@ const CHECKS: Record<string, (at: At) => Promise<void>> = {
     await type(page, "Escape");
     await expect(row(page, "w1")).toBeVisible();
     await expect(page).toHaveURL(new RegExp(`/workloads\\?f=projectName==${at.team}$`, "u"));
+    // Beside the list: from within the pane, by the key and by the button.
+    const name = row(page, "w2").getByRole("rowheader");
+    for (const close of [
+      () => type(page, "Escape"),
+      () => pane(page).getByRole("button", { name: "Close the pane" }).click(),
+    ]) {
+      await name.press("Enter");
+      await pane(page).getByRole("tab", { name: "Details" }).click();
+      await close();
+      await expect(pane(page)).toBeHidden();
+      await expect(name).toBeFocused();
+    }
     // By links as well.
     const open = async () => {
       await row(page, "w2").getByRole("rowheader").click();

@@ -180,3 +180,27 @@ for (const [how, reason] of [
     await expect(panel).toContainText("quickstart");
   });
 }
+
+test("a row that was scrolled away holds nothing, and Tab leads to one on the screen", async ({
+  page,
+  crowd,
+  inFrontOf,
+}) => {
+  const between = await inFrontOf(crowd);
+  const frames = framesOf(between);
+  await logIn(page, crowd, between);
+  await page.goto(`${between.url}/workloads`);
+  await nameAt(page, 0).click();
+  await page.getByRole("grid").hover();
+  await page.mouse.wheel(0, 3000);
+  await expect(nameAt(page, 0)).toBeHidden();
+  const stops = page.locator("[role=grid] [role=row] [tabindex='0']");
+  await expect(stops).toHaveCount(1);
+  await expect(stops).toBeInViewport();
+  // Away with the pointer, and back to the top: the order follows again.
+  await page.mouse.wheel(0, -6000);
+  await page.getByRole("navigation").hover();
+  const first = await nameAt(page, 0).innerText();
+  between.send(madeAt(frames.get(first), "new-1", 1));
+  await expect(nameAt(page, 0)).toHaveText("new-1");
+});

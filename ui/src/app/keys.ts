@@ -9,6 +9,9 @@ import { widenPane } from "./pane-width";
 /** How much wider a key makes the pane, in pixels. */
 const PANE_STEPS: Record<string, number> = { "[": -40, "]": 40 };
 
+/** Longest time between the two letters of a key such as `g w`. */
+const BETWEEN_MS_MAX = 1500;
+
 /** A pane beside a list; as a page it has the whole width. */
 const PANE = "main :not([data-page]) > section[aria-label^='Workload ']";
 
@@ -58,12 +61,13 @@ export interface KeyActions {
 
 export function useKeys({ onHelp, onJump }: KeyActions): void {
   const [, navigate] = useLocation();
-  const before = useRef("");
+  const before = useRef({ key: "", at: 0 });
   useEffect(() => {
     /** Does what the letter means, alone or after the one before it. */
     const letter = (key: string): boolean => {
-      const typed = before.current + key;
-      before.current = key;
+      const { key: first, at } = before.current;
+      const typed = Date.now() - at < BETWEEN_MS_MAX ? first + key : key;
+      before.current = { key, at: Date.now() };
       const row = KEYS.find((one) => one.typed === typed) ?? KEYS.find((one) => one.typed === key);
       const step = PANE_STEPS[key];
       if (row?.to) navigate(row.to);
@@ -71,7 +75,7 @@ export function useKeys({ onHelp, onJump }: KeyActions): void {
       else if (key === "?") onHelp();
       else if (step && visible(PANE)) widenPane(step);
       else return false;
-      before.current = "";
+      before.current = { key: "", at: 0 };
       return true;
     };
     const keyDown = (event: KeyboardEvent) => {
@@ -80,6 +84,8 @@ export function useKeys({ onHelp, onJump }: KeyActions): void {
       const isJump = key === "k" && (ctrlKey || metaKey) && !altKey;
       if (isJump) onJump();
       else {
+        // A list took the key: it begins no other.
+        if (event.defaultPrevented) before.current = { key: "", at: 0 };
         if (ctrlKey || metaKey || altKey || event.defaultPrevented) return;
         if (takesText(event.target) || !lettersAct() || !letter(key)) return;
       }

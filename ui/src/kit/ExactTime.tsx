@@ -40,16 +40,21 @@ export function ExactTime(): React.ReactNode {
     };
     // The browser brings an element into view after it has the focus.
     const follow = () => described && show();
-    const keyDown = ({ key }: KeyboardEvent) => key === "Escape" && hide();
+    // Before the pane or the list takes the key: one layer at a time.
+    const keyDown = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || !described) return;
+      event.stopPropagation();
+      hide();
+    };
     document.addEventListener("focusin", show);
     document.addEventListener("focusout", hide);
-    document.addEventListener("keydown", keyDown);
+    document.addEventListener("keydown", keyDown, { capture: true });
     document.addEventListener("scroll", follow, { capture: true, passive: true });
     return () => {
       hide();
       document.removeEventListener("focusin", show);
       document.removeEventListener("focusout", hide);
-      document.removeEventListener("keydown", keyDown);
+      document.removeEventListener("keydown", keyDown, { capture: true });
       document.removeEventListener("scroll", follow, { capture: true });
     };
   }, []);

@@ -1,5 +1,5 @@
 // A grid over a live kind: search and filters in the address, rows from the worker.
-import { useCallback, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 
 import { Button } from "../kit/Button";
 import type { Column } from "../kit/grid/columns";
@@ -40,9 +40,11 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
   const { kind, always, filters = [], empty } = props;
   const [list, change] = useList();
   const [range, setRange] = useState({ from: 0, to: 60 });
-  const [frozen, setFrozen] = useState(false);
   const sort = list.sort ?? props.sort;
   const descending = list.sort ? list.descending : props.descending === true;
+  // The list whose order is frozen: another one, by a choice, a view or the way back, is shown at once.
+  const [frozenAt, setFrozenAt] = useState<string>();
+  const listKey = JSON.stringify([list.conditions, list.search, sort, descending]);
   const answer = useView({
     kind,
     always,
@@ -51,7 +53,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
     sort,
     descending,
     ...range,
-    frozen,
+    frozen: frozenAt === listKey,
     chosen: props.selected,
   });
   const picked = usePicked(answer?.view);
@@ -64,11 +66,6 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
     keep(next);
     change({ columns: next });
   };
-  // A choice of the user is shown at once: it ends the frozen order.
-  const choose = (next: Parameters<typeof change>[0]) => {
-    setFrozen(false);
-    change(next);
-  };
   const rows = answer?.rows.map(({ object, gone }) => ({ id: idOf(object), object, gone }));
   const objectOf = (id?: string) => rows?.find((row) => row.id === id)?.object;
   const isFiltered = list.search !== "" || list.conditions.length > 0;
@@ -80,11 +77,21 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
         what={props.label.toLowerCase()}
         list={list}
         say={(condition) => sayCondition(condition, nameOf(condition.field))}
-        onChange={choose}
+        onChange={change}
       />
     ) : (
       empty
     );
+  const bar = useRef<HTMLDivElement>(null);
+  // The actions on what is picked take the focus with them. It does not go on in a row, which would
+  // keep those that were deleted in their places.
+  const isPicking = picked.ids.size > 0;
+  const wasPicking = useRef(false);
+  useEffect(() => {
+    const isDone = wasPicking.current && !isPicking;
+    wasPicking.current = isPicking;
+    if (isDone && document.activeElement === document.body) bar.current?.focus();
+  }, [isPicking]);
   return (
     <div className={css.list}>
       {picked.ids.size > 0 && props.pickActions && (
@@ -98,13 +105,13 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
           </Button>
         </div>
       )}
-      <div className={css.bar} role="search" hidden={picked.ids.size > 0}>
+      <div ref={bar} className={css.bar} role="search" tabIndex={-1} hidden={picked.ids.size > 0}>
         <div className={css.search}>
           <Search
             label={`Search ${props.label}`}
             placeholder="Search   /"
             value={list.search}
-            onChange={(search) => choose({ search })}
+            onChange={(search) => change({ search })}
           />
         </div>
         {list.conditions.map((condition) => (
@@ -112,16 +119,18 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
             key={printCondition(condition)}
             condition={condition}
             name={nameOf(condition.field)}
-            onRemove={() =>
-              choose({ conditions: list.conditions.filter((one) => one !== condition) })
-            }
+            onRemove={() => {
+              // The button that has the focus goes.
+              bar.current?.focus();
+              change({ conditions: list.conditions.filter((one) => one !== condition) });
+            }}
           />
         ))}
         {filters.map((filter) => (
           <AddFilter
             key={filter.field}
             filter={filter}
-            onAdd={(condition) => choose({ conditions: withCondition(list.conditions, condition) })}
+            onAdd={(condition) => change({ conditions: withCondition(list.conditions, condition) })}
           />
         ))}
         <span className={css.grow} />
@@ -160,10 +169,10 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
         sort={sort}
         descending={descending}
         selected={props.selected}
-        onSort={(next, isDescending) => choose({ sort: next, descending: isDescending })}
+        onSort={(next, isDescending) => change({ sort: next, descending: isDescending })}
         onRange={onRange}
         onKey={(key, id) => props.onKey?.(key, objectOf(id)) === true}
-        onFrozen={setFrozen}
+        onFrozen={(frozen) => setFrozenAt(frozen ? listKey : undefined)}
         picking={props.pickActions && picked}
         empty={none}
       />

@@ -80,14 +80,15 @@ export default function Workloads(): React.ReactNode {
           selected={id}
           onOpen={(next, asPage) => navigate(addressOf(next, "", asPage))}
           onKey={(key, row) => {
-            if (key === "Escape") navigate(listAt);
+            const closes = key === "Escape" && id !== undefined;
+            if (closes) navigate(listAt);
             const action = KEYS[key];
             const isAllowed = row && action && actionsOf(info, row).includes(action);
             if (isAllowed) setAct({ id: row.id, action });
             const openTab = row && TAB_KEYS[key];
             if (openTab) navigate(addressOf(row.id, openTab));
             if (row && key === ".") setMenu({ row, cell: document.activeElement });
-            return ["Escape", "."].includes(key) || Boolean(action ?? openTab);
+            return closes || key === "." || Boolean(action ?? openTab);
           }}
           {...(mayAct(info) && { pickActions })}
           empty={

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { Button } from "../Button";
 import { Skeleton } from "../States";
 import { useAnchor } from "./anchor";
-import { type Column, place, type Placed } from "./columns";
+import { type Column, place, type Placed, STEP } from "./columns";
 import css from "./grid.module.css";
 import { isUnder, move, type Position } from "./keys";
 import { Head, Row } from "./Rows";
@@ -12,8 +12,6 @@ import { useStill } from "./still";
 
 /** Rows drawn above and below what is visible. */
 const OVERSCAN = 6;
-/** How much wider a key makes a column, in pixels. */
-const STEP = 16;
 const HEAD = 34;
 
 export interface GridRow<T> {
@@ -59,7 +57,7 @@ interface Props<T> {
 }
 
 export function Grid<T>(props: Props<T>): React.ReactNode {
-  const { columns, rows, from, total, onRange, onFrozen, onOpen, onKey, picking } = props;
+  const { columns, rows, from, total, onRange, onOpen, onKey, picking } = props;
   const outer = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0, row: 36 });
   const [top, setTop] = useState(0);
@@ -95,8 +93,19 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
   const last = Math.ceil((top + size.height) / size.row) + OVERSCAN;
   useEffect(() => onRange(first, last), [first, last, onRange]);
 
-  const { hold, release, thaw } = useStill(onFrozen);
+  const { hold, release, thaw } = useStill((frozen) => latest.current.onFrozen(frozen));
   const isOwnScroll = useAnchor(outer, { rows, from, order: props.order, height: size.row });
+
+  // A pane that is closed takes the focus with it: it goes on in the list.
+  const isBeside = props.selected !== undefined;
+  const wasBeside = useRef(isBeside);
+  useEffect(() => {
+    const isClosed = wasBeside.current && !isBeside;
+    wasBeside.current = isBeside;
+    if (isClosed && document.activeElement === document.body) goal.current = latest.current.focus;
+    // A row that was scrolled away took the focus with it, without an event.
+    if (!outer.current?.contains(document.activeElement)) release("focus");
+  });
 
   // Focus follows the keyboard once the row is drawn.
   useEffect(() => {
@@ -198,7 +207,10 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
   };
 
   const focusOn = useCallback((row: number, column: number) => setFocus({ row, column }), []);
-  const active = { row: Math.min(focus.row, total - 1), column: focus.column };
+  // One stop of Tab: the cell that had the focus, or one on the screen after that was scrolled away.
+  const isDrawn = focus.row < from + (rows?.length ?? 0) && focus.row >= from;
+  const visible = Math.min(Math.ceil(top / size.row), total - 1);
+  const active = { row: focus.row < 0 || isDrawn ? focus.row : visible, column: focus.column };
   return (
     // The button for new rows as well: rows do not come under the pointer on its way to it.
     <div
@@ -258,6 +270,7 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
         )}
       </div>
       {rows && total === 0 && <div className={css.empty}>{props.empty}</div>}
+      <output className="visually-hidden">{props.fresh > 0 && "There are new rows"}</output>
       {props.fresh > 0 && (
         <div className={css.fresh}>
           <Button onPress={showFresh}>{props.fresh} new ↑</Button>

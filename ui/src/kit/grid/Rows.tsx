@@ -2,7 +2,7 @@
 import { memo, useRef } from "react";
 
 import { useChanged } from "./changed";
-import type { Placed } from "./columns";
+import { type Placed, STEP } from "./columns";
 import css from "./grid.module.css";
 import type { Position } from "./keys";
 
@@ -48,16 +48,25 @@ export function Head<T>(props: HeadProps<T>): React.ReactNode {
   );
 }
 
-/** The end of a column, by which it is made wider or narrower. */
+/** The end of a column, by which it is made wider or narrower: dragged, or by clicks alone. */
 function Edge({ onResize }: { onResize: (pixels: number) => void }): React.ReactNode {
+  const isDragged = useRef(false);
   return (
     <span
       className={css.edge}
       aria-hidden="true"
-      onClick={(event) => event.stopPropagation()}
-      onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+      title="Drag; or click to make it wider, with Shift narrower"
+      onClick={(event) => {
+        event.stopPropagation();
+        if (!isDragged.current) onResize(event.shiftKey ? -STEP : STEP);
+      }}
+      onPointerDown={({ currentTarget, pointerId }) => {
+        currentTarget.setPointerCapture(pointerId);
+        isDragged.current = false;
+      }}
       onPointerMove={({ buttons, movementX, currentTarget }) => {
         if (buttons !== 1 || movementX === 0) return;
+        isDragged.current = true;
         const isRtl = getComputedStyle(currentTarget).direction === "rtl";
         onResize(isRtl ? -movementX : movementX);
       }}

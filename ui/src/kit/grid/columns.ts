@@ -1,5 +1,8 @@
 // Columns of a grid, and which of them have room.
 
+/** How much wider a key or a click makes a column, in pixels. */
+export const STEP = 16;
+
 export interface Column<T> {
   id: string;
   name: string;
