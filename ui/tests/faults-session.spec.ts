@@ -45,7 +45,10 @@ test("session ended while a form is filled (log in again, the form is there)", a
   await expect(rowOf(page, "typed-before")).toContainText("3");
 });
 
-test("role given or taken while a page is open", async ({ page, server, team }) => {
+test("role given or taken while a page is open", async ({ page, server, team, watch }) => {
+  // Of a workload that is not for the user any more.
+  watch.allowFailure(/\/workloads\/[^/]+\/(events|explain)$/u, 403, 404);
+  const rules = "/api/v1/authorization/access-rules";
   const user = "roles@example.com";
   const password = await server.user(user);
   await server.submit(team.id, "a1");
@@ -55,14 +58,26 @@ test("role given or taken while a page is open", async ({ page, server, team }) 
   await goTo(page, "Workloads");
   await expect(rowOf(page, "a1")).toBeVisible();
   await expect(page.getByRole("button", { name: "+NEW WORKLOAD" })).toBeHidden();
+  // Of another project alone: the workload was not deleted.
+  await rowOf(page, "a1").click();
+  const other = await server.project(`${team.name}-b`);
+  const there = await server.give(user, "Viewer", other);
+  await server.api("DELETE", `${rules}/${viewer}`);
+  const pane = page.getByRole("region", { name: "Workload a1" });
+  await expect(pane).toContainText("is not in the list any more");
+  await expect(pane).toContainText("your roles do not allow you to see it");
+  await expect(pane).not.toContainText("was deleted");
+  await page.keyboard.press("Escape");
+  await server.api("DELETE", `${rules}/${there}`);
+  const again = await server.give(user, "Viewer");
+  await expect(rowOf(page, "a1")).toBeVisible();
   const editor = await server.give(user, "Editor");
   await expect(page.getByRole("button", { name: "+NEW WORKLOAD" })).toBeVisible();
   // Taken: the button that was there leaves, and then the page.
-  const rules = "/api/v1/authorization/access-rules";
   await server.api("DELETE", `${rules}/${editor}`);
   await expect(page.getByRole("button", { name: "+NEW WORKLOAD" })).toBeHidden();
   await expect(rowOf(page, "a1")).toBeVisible();
-  await server.api("DELETE", `${rules}/${viewer}`);
+  await server.api("DELETE", `${rules}/${again}`);
   await expect(page.getByText("No role here")).toBeVisible();
   await expect(rowOf(page, "a1")).toBeHidden();
 });
@@ -120,6 +135,34 @@ test("a link used twice", async ({ page, server, watch }) => {
   await page.goto(link);
   // And when that was.
   await expect(page.getByRole("alert")).toContainText(/used.*, at 2\d{3}-/u);
+});
+
+test("a link opened where another one is logged in: its own user is", async ({
+  app: page,
+  server,
+}) => {
+  const email = "by-link@example.com";
+  const { id } = await server.api<{ id: string }>("POST", "/api/v1/users", { email });
+  await page.goto(await server.link(server.url, id));
+  await expect(page.getByText("This is your first password.")).toBeVisible();
+});
+
+test("signing out without the server: it is said, and tried again", async ({
+  page,
+  server,
+  between,
+  watch,
+}) => {
+  watch.expectFailure(/^\/elastane\/v1\/session$/u, 503);
+  await logIn(page, server, between);
+  const go = between.refuse(/^\/elastane\/v1\/session$/u, 503, "the server ends");
+  await page.getByRole("button", { name: /^Account of/u }).click();
+  await page.getByRole("menuitem", { name: "Sign out", exact: true }).click();
+  const told = page.getByRole("dialog", { name: "Still logged in" });
+  await expect(told).toContainText("the server ends");
+  go();
+  await told.getByRole("button", { name: "Try again" }).click();
+  await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
 });
 
 test("the cookie without the page secret", async ({ app: page, context, watch }) => {

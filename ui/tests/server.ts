@@ -97,9 +97,9 @@ export class Server {
     return (text === "" ? undefined : JSON.parse(text)) as T;
   }
 
-  /** A link that logs in once, at the address of `front`. */
-  async link(front: string = this.url): Promise<string> {
-    const { url } = await this.api<{ url: string }>("POST", "/elastane/v1/session/links", {});
+  /** A link that logs a user in once, or the local administrator, at the address of `front`. */
+  async link(front: string = this.url, user?: string): Promise<string> {
+    const { url } = await this.api<{ url: string }>("POST", "/elastane/v1/session/links", { user });
     return `${front}/login${new URL(url).hash}`;
   }
 

@@ -20,6 +20,11 @@ interface Session {
 
 const Context = createContext<Session | undefined>(undefined);
 
+/** Secret after `#once=` in a link. */
+export function linkSecret(): string | undefined {
+  return /^#once=(.+)$/u.exec(location.hash)?.[1];
+}
+
 /** The session of this page. */
 export function useSession(): Session {
   const session = use(Context);
@@ -44,7 +49,8 @@ export function SessionProvider({ children }: { children: React.ReactNode }): Re
       setInfo((was) => was ?? null);
       setEnded((times) => times + 1);
     };
-    if (pageSecret() === null) {
+    // A link logs in as its own user, whoever was logged in before.
+    if (pageSecret() === null || linkSecret() !== undefined) {
       setInfo(null);
       return;
     }
@@ -75,7 +81,12 @@ export function SessionProvider({ children }: { children: React.ReactNode }): Re
   }, []);
 
   const logOut = useCallback(async (everywhere: boolean) => {
-    await request("DELETE", `/elastane/v1/session${everywhere ? "?everywhere=true" : ""}`);
+    try {
+      await request("DELETE", `/elastane/v1/session${everywhere ? "?everywhere=true" : ""}`);
+    } catch (error) {
+      // A session that has ended is none to end.
+      if (!(error instanceof ApiError && error.status === 401)) throw error;
+    }
     keepPageSecret(null);
     setEnded(0);
     setInfo(null);

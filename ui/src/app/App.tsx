@@ -7,10 +7,11 @@ import { pageSecret } from "../api/http";
 import { useSession } from "../api/session";
 import { Boundary, page } from "../kit/Boundary";
 import { Dialog } from "../kit/Dialog";
-import { Failure, NoPage, Waiting } from "../kit/States";
+import { Failure, NoPage, Skeleton, Waiting } from "../kit/States";
 import { onAccessChanged, startLive, useConnection } from "../live/client";
 import { ChangePassword, Login } from "../login/Login";
 import { WORKLOAD_PAGE } from "../live/address";
+import { Answers } from "./Answers";
 import { Frame } from "./Frame";
 
 const Overview = page(() => import("../overview/Overview"));
@@ -46,7 +47,10 @@ export function App(): React.ReactNode {
   else if (failed) shown = <Failure error={failed} onRetry={again} />;
   return (
     <I18nProvider locale={locale}>
-      <RouterProvider navigate={navigate}>{shown}</RouterProvider>
+      <RouterProvider navigate={navigate}>
+        {/* Nothing that one user asked for is shown to the next. */}
+        <Answers key={info ? `${info.principal.kind} ${info.principal.name}` : ""}>{shown}</Answers>
+      </RouterProvider>
     </I18nProvider>
   );
 }
@@ -62,7 +66,7 @@ function Pages(): React.ReactNode {
   return (
     <Frame onLogIn={isOut ? () => setLater(undefined) : undefined}>
       <Boundary place={place}>
-        <Suspense fallback={null}>
+        <Suspense fallback={<Skeleton rows={4} height={80} />}>
           <Switch>
             <Route path="/">
               <Redirect to="/overview" replace />

@@ -1,5 +1,5 @@
 // The frame around every page: header, navigation, keys.
-import { Suspense, useCallback, useState } from "react";
+import { Suspense, useCallback, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 
 import { may } from "../api/rights";
@@ -9,6 +9,7 @@ import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 import { ExactTime } from "../kit/ExactTime";
 import { Menu } from "../kit/Menu";
+import { Failure } from "../kit/States";
 import { useConnection, useServer } from "../live/client";
 import { ConnectionState, Notices } from "./ConnectionState";
 import css from "./frame.module.css";
@@ -39,6 +40,14 @@ const SECTIONS: { name?: string; places: Place[] }[] = [
   { name: "Organization", places: [{ to: "/projects", name: "Projects", of: "project" }] },
 ];
 
+/** The name of the page at an address, for the title of the window. */
+function nameOf(location: string): string {
+  if (location.startsWith("/workloads/new/")) return "New training";
+  if (location.startsWith("/codes/")) return location.slice("/codes/".length);
+  const places = SECTIONS.flatMap((section) => section.places);
+  return places.find(({ to }) => location === to || location.startsWith(`${to}/`))?.name ?? "";
+}
+
 interface Props {
   /** Opens the form to log in again, where the session ended. */
   onLogIn: (() => void) | undefined;
@@ -52,7 +61,16 @@ export function Frame({ onLogIn, children }: Props): React.ReactNode {
   const [jumps, setJumps] = useState(false);
   const jump = useCallback(() => setJumps(true), []);
   useKeys({ onHelp: showKeys, onJump: jump });
-  const [, navigate] = useLocation();
+  const [location, navigate] = useLocation();
+  useEffect(() => {
+    document.title = [nameOf(location), "Elastane"].filter(Boolean).join(" · ");
+  }, [location]);
+  useEffect(() => {
+    if (!open) return undefined;
+    const close = ({ key }: KeyboardEvent) => key === "Escape" && setOpen(false);
+    addEventListener("keydown", close);
+    return () => removeEventListener("keydown", close);
+  }, [open]);
   const { info } = useSession();
   const isStale = useConnection().state === "waiting";
   // Pages that the user may not read are left out, and sections without a page.
@@ -160,8 +178,12 @@ function UserMenu({ onKeys }: { onKeys: () => void }): React.ReactNode {
     chooseTheme(next);
     setTheme(next);
   };
+  const [failure, setFailure] = useState<{ error: Error; again: () => void }>();
   const out = (everywhere: boolean) => {
-    void logOut(everywhere);
+    setFailure(undefined);
+    logOut(everywhere).catch((error: Error) => {
+      setFailure({ error, again: () => out(everywhere) });
+    });
   };
   const { versions, principal } = info ?? {};
   return (
@@ -183,6 +205,13 @@ function UserMenu({ onKeys }: { onKeys: () => void }): React.ReactNode {
           { id: "everywhere", name: "Sign out everywhere", run: () => out(true) },
         ]}
       />
+      <Dialog
+        title="Still logged in"
+        isOpen={failure !== undefined}
+        onClose={() => setFailure(undefined)}
+      >
+        {failure && <Failure error={failure.error} onRetry={failure.again} />}
+      </Dialog>
       <Dialog title="About" isOpen={about} onClose={() => setAbout(false)}>
         <dl className={css.about}>
           <dt>Server</dt>

@@ -2,16 +2,11 @@
 import { useEffect, useRef, useState } from "react";
 
 import { type ApiError, keepPageSecret, post } from "../api/http";
-import { useSession } from "../api/session";
+import { linkSecret, useSession } from "../api/session";
 import { Button } from "../kit/Button";
 import { TextField } from "../kit/Fields";
 import { Failure } from "../kit/States";
 import css from "./login.module.css";
-
-/** Secret after `#once=` in a link. */
-function once(): string | undefined {
-  return /^#once=(.+)$/u.exec(location.hash)?.[1];
-}
 
 export function Login({ isEmbedded }: { isEmbedded?: boolean }): React.ReactNode {
   const { logIn } = useSession();
@@ -22,7 +17,7 @@ export function Login({ isEmbedded }: { isEmbedded?: boolean }): React.ReactNode
   const opened = useRef(false);
 
   useEffect(() => {
-    const secret = isEmbedded ? undefined : once();
+    const secret = isEmbedded ? undefined : linkSecret();
     if (!secret || opened.current) return;
     opened.current = true;
     // The link works once: it must not stay in the history.
@@ -131,6 +126,9 @@ export function ChangePassword(): React.ReactNode {
 }
 
 function Page({ title, children }: { title: string; children: React.ReactNode }): React.ReactNode {
+  useEffect(() => {
+    document.title = `${title} · Elastane`;
+  }, [title]);
   return (
     <main className={css.page}>
       <div className={css.card}>
