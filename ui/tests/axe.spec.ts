@@ -1,11 +1,17 @@
-// No violation of axe on any page, tab, dialog or state, light and dark, with 200 workloads.
-// Each is opened once and looked at in both: to open one takes longer than to look at it.
+// No violation of axe on any page, tab, dialog or state, light and dark, with 200 workloads; and each
+// page, tab and dialog fits 320 pixels, from right to left as well, with reduced motion.
+// Each is opened once and looked at in all of these: to open one takes longer than to look at it.
 import { AxeBuilder } from "./axe";
 import { expect, type Locator, logIn, type Page, rowOf, test, tryNow } from "./fixture";
+import { fits } from "./geometry";
 import { ask, at, type At, DIALOGS, heading, OTHERS, PAGES, press, TABS, type View } from "./views";
 
 /** Opens one view after the other, and looks at each. */
-async function check(views: View[], where: At): Promise<void> {
+async function check(
+  views: View[],
+  where: At,
+  look: (page: Page, view: string) => Promise<void> = async () => {},
+): Promise<void> {
   for (const [name, open] of views) {
     await test.step(name, async () => {
       await open(where);
@@ -16,6 +22,7 @@ async function check(views: View[], where: At): Promise<void> {
         const found = await new AxeBuilder(where.page).violations();
         expect([name, colorScheme, found]).toEqual([name, colorScheme, []]);
       }
+      await look(where.page, name);
     });
   }
 }
@@ -62,10 +69,14 @@ const GROUPS: [name: string, views: View[]][] = [
 ];
 
 for (const [name, views] of GROUPS) {
-  test(`no violation on any ${name}`, async ({ page, crowd, watch }) => {
+  test(`no violation on any ${name}, and it fits 320 pixels in both directions`, async ({
+    page,
+    crowd,
+    watch,
+  }) => {
     watch.allowFailure(/\/workloads\/none\/events$/u, 404);
     await logIn(page, crowd);
-    await check(views, { page, url: crowd.url });
+    await check(views, { page, url: crowd.url }, fits);
   });
 }
 
@@ -95,7 +106,8 @@ test("no violation before one is logged in, and without a role", async ({ page, 
   await page.getByLabel("New password").fill("correct horse battery");
   await press(page, "CHANGE PASSWORD");
   await expect(page.getByText("No role here")).toBeVisible();
-  await check(everyPage("no right", "No role here"), { page, url });
+  const form: View = ["the form, no right", at("/workloads/new/training", "No role here")];
+  await check([...everyPage("no right", "No role here"), form], { page, url });
 });
 
 test("no violation after an upgrade, or on a workload that stopped", async ({
@@ -229,7 +241,10 @@ test("no violation where a tab failed, is refused or empty, or its workload is g
   // Another change of it would bring it back.
   between.rewrite = (frame) => (frame.id === id ? [] : [frame]);
   between.send({ type: "deleted", kind: "workload", id });
-  await check([["the pane, gone", () => expect(pane).toContainText("was deleted")]], where);
+  await check(
+    [["the pane, gone", () => expect(pane).toContainText("not in the list any more")]],
+    where,
+  );
 });
 
 test("no violation without a connection, and after the session", async ({

@@ -1,7 +1,8 @@
 // For everyone: keyboard, screen readers, zoom, contrast, motion, direction, with 200 workloads.
 import { AxeBuilder } from "./axe";
 import { choose, expect, goTo, logIn, MANY, type Page, rowOf, test } from "./fixture";
-import { DIALOGS, OTHERS, PAGES, TABS } from "./views";
+import { movements, sideways } from "./geometry";
+import { PAGES } from "./views";
 
 test.beforeEach(({ page, crowd }) => logIn(page, crowd));
 
@@ -119,10 +120,6 @@ test("the keyboard table of the ARIA grid, row by row", async ({ page, crowd }) 
   });
 });
 
-async function sideways(page: Page): Promise<number> {
-  return page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-}
-
 for (const [name, size] of [
   ["320 pixels", { width: 320, height: 640 }],
   // 1280 by 1024 pixels at four times the size.
@@ -158,38 +155,6 @@ for (const [name, size] of [
     await last.scrollIntoViewIfNeeded();
     await expect(last).toBeInViewport({ ratio: 1 });
     expect(await sideways(page)).toBe(0);
-  });
-}
-
-const movements = (page: Page) => page.evaluate(() => document.getAnimations().length);
-
-// The width is what the layout goes by: that of zoom 400 % is the same, and 4K has room.
-for (const [name, dir] of [
-  ["320 pixels, reduced motion", "ltr"],
-  ["320 pixels, reduced motion, right to left", "rtl"],
-] as const) {
-  test(`${name}: no form, tab or dialog lies beside the screen or moves by itself`, async ({
-    page,
-    crowd,
-    watch,
-  }) => {
-    watch.allowFailure(/\/workloads\/none\/events$/u, 404);
-    await page.emulateMedia({ reducedMotion: "reduce" });
-    await page.addInitScript((given) => {
-      addEventListener("DOMContentLoaded", () => (document.documentElement.dir = given));
-    }, dir);
-    for (const [view, open] of [...OTHERS, ...TABS, ...DIALOGS]) {
-      await page.setViewportSize({ width: 1440, height: 900 });
-      await open({ page, url: crowd.url });
-      expect([view, await movements(page), await sideways(page)]).toEqual([view, 0, 0]);
-      // The pane and sheets are at the end of the line.
-      const atEnd = page.locator("main :not([data-page]) > [aria-label^='Workload w']");
-      const box = (await atEnd.isVisible()) && (await atEnd.boundingBox());
-      if (box) expect([view, box.x < 720]).toEqual([view, dir === "rtl"]);
-      await page.setViewportSize({ width: 320, height: 640 });
-      // An open menu is placed again when the page has another size.
-      await expect.poll(() => sideways(page), view).toBe(0);
-    }
   });
 }
 
