@@ -1,5 +1,6 @@
 // The page of projects: who has what quota, and the form of a new one.
 import { useMemo, useState } from "react";
+import { useParams } from "wouter";
 
 import { may, scopesOf } from "../api/rights";
 import { useMay, useSession } from "../api/session";
@@ -8,7 +9,7 @@ import { Button } from "../kit/Button";
 import { LendingBar } from "../kit/LendingBar";
 import type { Column } from "../kit/grid/columns";
 import page from "../kit/page.module.css";
-import { Empty } from "../kit/States";
+import { Command, Empty, Gone } from "../kit/States";
 import { type Looks, projectColor } from "../kit/project-color";
 import { printGpus } from "../kit/Status";
 import { Age } from "../kit/time";
@@ -114,6 +115,15 @@ export default function Projects(): React.ReactNode {
   const columns = useMemo(() => columnsOf(full, looks), [full, looks]);
   const [isOpen, setOpen] = useState(false);
   const [made, setMade] = useState<string>();
+  // Project that a link from elsewhere leads to.
+  const { name: marked = "" } = useParams<{ name?: string }>();
+  const linked = useSome({
+    kind: "project",
+    conditions: [{ field: "name", operator: "==", value: marked }],
+    sort: "name",
+    to: 1,
+  });
+  const isMissing = marked !== "" && linked?.total === 0;
   if (!mayRead) return <NoRole what="projects" resource="project" />;
   return (
     <>
@@ -126,6 +136,7 @@ export default function Projects(): React.ReactNode {
           </Button>
         )}
       </div>
+      {isMissing && <Gone what={`project ${marked}`} />}
       <LiveGrid
         kind="project"
         label="Projects"
@@ -138,14 +149,14 @@ export default function Projects(): React.ReactNode {
           },
         ]}
         sort="name"
-        selected={made}
+        selected={made ?? linked?.objects[0]?.id}
         empty={
           <Empty title="No projects yet">
             <p className="muted">
               A project is a team with a quota of GPUs. Workloads belong to one.
             </p>
             {mayCreate && <Button onPress={() => setOpen(true)}>Create the first</Button>}
-            <code>elastane project create team-a --gpu-quota 2</code>
+            <Command text="elastane project create team-a --gpu-quota 2" />
           </Empty>
         }
       />
