@@ -1,0 +1,1 @@
+function e(e,t){let n=new Set(e.filter(({status:e,scheduling:t})=>e.startsWith(`Ready`)&&t===`enabled`).map(({name:e})=>e));return t.reduce((e,{nodeName:t,fault:r,allocated:i})=>r||!n.has(t)?e:e+1-i,0)}export{e as t};
