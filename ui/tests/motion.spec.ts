@@ -6,7 +6,7 @@ async function fade(page: Page, name: string): Promise<string> {
   const cell = rowOf(page, name).getByRole("gridcell").filter({ hasText: "Stopped" });
   await expect(cell).toHaveAttribute("data-changed", /./u);
   return cell.evaluate((element) => {
-    const { animationName, animationDuration } = getComputedStyle(element);
+    const { animationName, animationDuration } = getComputedStyle(element, "::before");
     return `${animationName === "none" ? "none" : "fades"} ${animationDuration}`;
   });
 }
