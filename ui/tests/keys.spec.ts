@@ -66,7 +66,8 @@ const CHECKS: Record<string, (at: At) => Promise<void>> = {
     await type(page, "Control+k");
     const jump = page.getByRole("dialog", { name: "Jump to" });
     await expect(jump.getByRole("option", { name: "Projects page" })).toBeVisible();
-    await page.keyboard.type("w2");
+    // Other tests leave workloads of this name.
+    await page.keyboard.type(`w2 ${team}`);
     await expect(jump.getByRole("option", { name: `w2 workload of ${team}` })).toBeVisible();
     await type(page, "Enter");
     await expect(pane(page)).toBeVisible();

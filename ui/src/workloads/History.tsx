@@ -12,6 +12,7 @@ import { Button } from "../kit/Button";
 import page from "../kit/page.module.css";
 import { Failure, Former, Skeleton } from "../kit/States";
 import { CodeLink } from "../kit/Status";
+import { useThrottled } from "../kit/throttle";
 import { Clock, zone } from "../kit/time";
 import { useConnection, useSome } from "../live/client";
 import type { WorkloadRow } from "../live/rows";
@@ -20,12 +21,15 @@ import { WorkloadLink } from "./links";
 /** Events of a request: more are shown one page at a time. */
 const PAGE = 200;
 
+/** Shortest time between two updates: what is read is not to move down with each of many events. */
+const UPDATE_MS = 1500;
+
 const CODE = /^[A-Z]\d{3}$/u;
 
 /** Events of a workload, also of a deleted one; requested again when the moment changes. */
 export function useEvents(id: string, ...moment: unknown[]): UseInfiniteQueryResult<Event2[]> {
   const client = useQueryClient();
-  const text = JSON.stringify(moment);
+  const text = useThrottled(JSON.stringify(moment), UPDATE_MS);
   const before = useRef(text);
   useEffect(() => {
     if (before.current === text) return;
