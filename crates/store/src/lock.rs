@@ -111,7 +111,7 @@ mod tests {
         ended.wait().expect("it ends");
         let lock = held_by(dir.path(), ended.id());
         let release = std::thread::spawn(move || {
-            // The other thread has met the lock by now, or the test is of no use this once.
+            // By then the other thread has tried to take the lock at least once.
             std::thread::sleep(10 * RETRY);
             drop(lock);
         });

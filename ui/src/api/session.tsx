@@ -49,7 +49,7 @@ export function SessionProvider({ children }: { children: React.ReactNode }): Re
       setInfo((was) => was ?? null);
       setEnded((times) => times + 1);
     };
-    // A link logs in as its own user, whoever was logged in before.
+    // A link logs in the user for whom it was made, also if another user is logged in.
     if (pageSecret() === null || linkSecret() !== undefined) {
       setInfo(null);
       return;

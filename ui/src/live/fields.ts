@@ -58,11 +58,6 @@ export function workloadValue(row: WorkloadRow, key: string, of: Lookup): unknow
   return value === "not in rows" ? undefined : value(row, of);
 }
 
-/** True if rows of workloads have a value for a key. */
-export function isInRows(key: string): boolean {
-  return BY_KEY[key] !== "not in rows";
-}
-
 /** The value that orders a row; undefined for what is missing or empty. */
 function keyOf(value: unknown): string | number | undefined {
   if (typeof value === "number") return value;
